@@ -53,6 +53,10 @@ class Registry {
   std::vector<TechniqueEntry> entries_;
 };
 
+struct Recipe;
+// What the recipe asks for, in its order, then its optimizer and its schedule. UserError: unknown names and keys, order, conflicts.
+std::vector<std::unique_ptr<Technique>> make_techniques(const Registry& registry, const Recipe& recipe);
+
 // Every technique of this build: catalog.cpp.
 const Registry& catalog();
 

@@ -25,4 +25,15 @@ class Source {
   virtual int64_t bytes() const { return 0; }
 };
 
+// The validation split, cut into batches that together predict every item exactly once. Random access, so that several ranks share it and an
+// evaluation may stop early when the deadline nears.
+class EvaluationSet {
+ public:
+  virtual ~EvaluationSet() = default;
+  virtual int64_t batches() const = 0;
+  virtual Examples batch(int64_t i) const = 0;          // Examples::mask marks what counts
+  virtual double charged_nats() const { return 0; }     // for items that no batch predicts (the first token of a text)
+  virtual double bytes() const { return 0; }            // that all items stand for: bits per byte = nats / (bytes ln 2); 0: no meaning
+};
+
 }  // namespace huajin

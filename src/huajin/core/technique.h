@@ -241,6 +241,8 @@ class Observer {
   virtual ~Observer() = default;
   virtual void on_step(const Progress&, double seconds) {}             // host facts, at once
   virtual void on_readings(int64_t step, std::span<const Reading>) {}  // device values, when their copies have arrived
+  virtual void on_evaluation(const Progress&, double loss, double bits_per_byte, double accuracy) {}  // NaN where it has no meaning
+  virtual void on_note(const std::string& text) {}  // something that a person should read
 };
 
 }  // namespace huajin
