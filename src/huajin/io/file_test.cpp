@@ -2,9 +2,11 @@
 
 #include <gtest/gtest.h>
 #include <sys/mount.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 
@@ -113,14 +115,32 @@ TEST_F(FileTest, WriterRefusesAFileThatExists) {
   EXPECT_EQ(read_file(at("x")), "precious");
 }
 
-TEST_F(FileTest, FullDeviceIsAnErrorNotAnAbort) {
-  if (!exists("/dev/full")) GTEST_SKIP() << "no /dev/full";
-  FileWriter writer(at("x"));
-  // The same call on a device that is always full.
-  fs::create_symlink("/dev/full", at("full"));
-  EXPECT_THROW(FileWriter w(at("full")), WriteError);  // exists: never written through a link
+// A limit on file sizes is a full disk that every user can make: write() fails half way with EFBIG.
+TEST_F(FileTest, FullDiskIsAnErrorNotAnAbort) {
+  rlimit before{};
+  ::getrlimit(RLIMIT_FSIZE, &before);
+  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  write_atomically(at("f"), "old");
+  const rlimit small{10000, before.rlim_max};
+  ::setrlimit(RLIMIT_FSIZE, &small);
+  EXPECT_NE(error_of([&] { write_atomically(at("f"), std::string(20000, 'x')); }).find(folder_), std::string::npos);
+  ::setrlimit(RLIMIT_FSIZE, &before);
+  std::signal(SIGXFSZ, handler);
+  EXPECT_EQ(read_file(at("f")), "old");
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder_), {}), 1);
+}
+
+TEST_F(FileTest, DiskTooSmallIsFoundBefore) {
   EXPECT_THROW(require_free_disk(folder_, UINT64_MAX, "a checkpoint"), WriteError);
   EXPECT_NO_THROW(require_free_disk(at("not/yet/there"), 1, "a checkpoint"));
+}
+
+TEST_F(FileTest, NeverWritesThroughALink) {
+  put("precious", "x");
+  fs::create_symlink("precious", at("link"));
+  EXPECT_THROW(FileWriter w(at("link")), WriteError);
+  write_atomically(at("link"), "new");  // replaces the link
+  EXPECT_EQ(read_file(at("precious")), "x");
 }
 
 TEST_F(FileTest, TmpfsThatIsTooSmall) {

@@ -36,7 +36,7 @@ class BoundedReader {
   }
   bool parse_error(size_t position, const std::string&, const nlohmann::detail::exception& error) {
     std::string why = error.what();
-    if (const size_t colon = why.rfind(": "); colon != why.npos) why = why.substr(colon + 2);
+    if (const size_t colon = why.find(": "); colon != why.npos) why = why.substr(colon + 2);
     for (char& c : why)
       if (static_cast<unsigned char>(c) < 32 || static_cast<unsigned char>(c) > 126) c = '?';
     return stop(fmt::format("is not valid JSON at byte {}: {}", position, why.substr(0, 200)));

@@ -78,15 +78,13 @@ int dtype_bits(std::string_view dtype) {
 uint64_t tensor_bytes(std::string_view dtype, const std::vector<int64_t>& shape, const std::string& where) {
   const int bits = dtype_bits(dtype);
   if (bits == 0) refuse_safetensors(where, fmt::format("dtype '{}' is not one of the format's", dtype.substr(0, 50)));
-  uint64_t total = static_cast<uint64_t>(bits);
-  bool empty = false;
-  for (int64_t size : shape) {
+  for (int64_t size : shape)
     if (size < 0) refuse_safetensors(where, fmt::format("shape holds {}, sizes are integers from 0", size));
-    empty |= size == 0;
-    if (size != 0 && __builtin_mul_overflow(total, static_cast<uint64_t>(size), &total))
+  if (std::find(shape.begin(), shape.end(), 0) != shape.end()) return 0;
+  uint64_t total = static_cast<uint64_t>(bits);
+  for (int64_t size : shape)
+    if (__builtin_mul_overflow(total, static_cast<uint64_t>(size), &total))
       refuse_safetensors(where, "its shape has more elements than 64 bits can count");
-  }
-  if (empty) return 0;
   if (total % 8 != 0) refuse_safetensors(where, "its data end inside a byte");
   return total / 8;
 }
