@@ -1,0 +1,33 @@
+// Dynamic loss scaling for float16 gradients: the loss is multiplied before the backward pass, so that small gradients don't round to zero, and gradients are
+// divided after they have been reduced. Micikevicius et al., "Mixed Precision Training", ICLR 2018, section 3.2. The engine multiplies, checks and divides;
+// this class only decides the factor.
+#pragma once
+#include <cstdint>
+
+namespace huajin {
+class Archive;
+
+class LossScaler {
+ public:
+  static constexpr double kFirst = 65536;   // 2^16
+  static constexpr double kMost = 0x1p24;   // beyond it only gradients under 1e-15 gain
+  static constexpr double kLeast = 0x1p-14;
+  static constexpr int64_t kGrowAfter = 2000;  // updates without an overflow
+
+  explicit LossScaler(bool enabled) : enabled_(enabled), scale_(enabled ? kFirst : 1) {}
+  bool enabled() const { return enabled_; }
+  double scale() const { return scale_; }  // a power of two, so that multiplying and dividing are exact; 1 if not enabled
+  int64_t good_steps() const { return good_steps_; }
+
+  // After each pass whose gradient would reach the optimizer. Overflow: half the scale, count anew. kGrowAfter good ones in a row: double it.
+  void update(bool found_inf);
+  // Scale and count, so that a resumed run goes on as the uninterrupted one. Nothing if not enabled.
+  void serialize(Archive& archive);
+
+ private:
+  bool enabled_;
+  double scale_;
+  int64_t good_steps_ = 0;
+};
+
+}  // namespace huajin
