@@ -70,7 +70,7 @@ struct ExecutionSettings {
 struct Choice {
   std::string name;
   std::map<std::string, std::string> given;  // key -> TOML value text, as written or --set
-  std::map<std::string, std::string> where;  // key -> "recipe.toml:12" or "--set"
+  std::map<std::string, std::string> where;  // key -> "recipe.toml:12" or "--set"; "name": where the entry itself was named
 };
 
 struct Recipe {
@@ -88,9 +88,16 @@ struct Recipe {
   // Throws UserError naming file:line or --set, key, value, what is allowed, nearest key.
   static Recipe read(std::string_view toml, std::string_view file_name);
   void set(std::string_view key_equals_value);  // "sam.rho=0.05"
-  // All defaults written out, and every entry's own fields through `describe` of its registry entry.
+  // All defaults written out; of choices what `given` holds (complete() puts their defaults there). read(resolved()) is the same recipe.
   std::string resolved() const;
 };
+
+// Writes the default of every field that was not given into `choice.given`; `describe`: of its registry entry.
+void complete(Choice& choice, const std::function<void(Fields&)>& describe);
+// Keys that start with "run." or none, then [data], [batch], ...: what `explain` and the unknown-key message list. Table -> describe.
+std::vector<std::pair<std::string, std::function<void(Fields&)>>> recipe_tables();
+// The names of the fields, in order.
+std::vector<std::string> field_names(const std::function<void(Fields&)>& describe);
 
 // Feeds a Choice's given values into a config's fields: checks type and range, refuses keys that no field took. Call finish() at the end.
 class ChoiceReader : public Fields {
@@ -103,6 +110,10 @@ class ChoiceReader : public Fields {
   void finish();  // UserError for a key that is not a field, with the nearest
 
  private:
+  const std::string* take(std::string_view name);  // its value text, or null if it was not given
+  std::string place(std::string_view name) const;  // "recipe.toml:12: sam.rho" or "--set sam.rho"
+  void check_range(std::string_view name, const std::string& text, double value, Range range) const;
+
   const Choice& choice_;
   std::string table_;
   std::vector<std::string> seen_;
