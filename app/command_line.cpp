@@ -109,7 +109,8 @@ std::vector<CommandText> commands() {
       {"check", "dry run: build and validate everything, 2 steps, 1 evaluation, 1 save, 1 load; leaves no files", recipe},
       {"verify", "prove every byte of a run's checkpoints", with("RUN", "run, checkpoint or folder of checkpoints", 1, 1)},
       {"compare", "two or more runs side by side", with("RUN", "names or folders of runs", 2, 8)},
-      {"list", "techniques, optimizers, schedules, models or runs", with("WHAT", "techniques | optimizers | schedules | models | runs (default: all but runs)", 0, 1)},
+      {"list", "techniques, optimizers, schedules, models or runs",
+       with("WHAT", "techniques | optimizers | schedules | models | runs (default: all but runs)", 0, 1)},
       {"explain", "what a technique, model or recipe table is, and its keys", with("NAME", "such as adamw, llama, sam, batch", 1, 1)},
       {"data", "inspect, tokenize or pack data", build_data},
       {"doctor", "what this machine is and what huajin chose",
@@ -119,7 +120,8 @@ std::vector<CommandText> commands() {
 
 std::string command_list() {
   std::string text;
-  for (auto& command : commands()) text += "  " + std::string(command.name) + std::string(10 - std::string(command.name).size(), ' ') + command.what + "\n";
+  for (auto& command : commands())
+    text += "  " + std::string(command.name) + std::string(10 - std::string(command.name).size(), ' ') + command.what + "\n";
   return text;
 }
 
@@ -152,7 +154,8 @@ std::string unknown_argument(const CLI::App& app, const std::string& argument) {
 void check_values(const CommandLine& line) {
   const auto refuse = [](const std::string& what) { throw UserError(what); };
   if (line.device != "auto" && line.device != "cpu" && line.device != "cuda") refuse("--device " + line.device + ": must be auto, cpu or cuda");
-  if (line.threads < 0 || line.threads > 4096) refuse("--threads " + std::to_string(line.threads) + ": must be at least 1 and at most 4096, or 0 for all usable cores");
+  if (line.threads < 0 || line.threads > 4096)
+    refuse("--threads " + std::to_string(line.threads) + ": must be at least 1 and at most 4096, or 0 for all usable cores");
   if (line.temperature < 0 || !(line.temperature <= 100)) refuse("--temperature: must be at least 0 and at most 100");
   if (!(line.top_p > 0 && line.top_p <= 1)) refuse("--top-p: must be greater than 0 and at most 1");
   if (line.top_k < 0) refuse("--top-k " + std::to_string(line.top_k) + ": must be at least 1, or 0 for all");
@@ -192,7 +195,8 @@ Parsed parse_command_line(int count, const char* const* arguments) {
     return parsed;
   } catch (const CLI::ParseError& error) {
     std::string what = one_line(error.what());
-    if (const std::string unreadable = "Could not convert: "; what.rfind(unreadable, 0) == 0) what = what.substr(unreadable.size()) + ": must be a number";
+    if (const std::string unreadable = "Could not convert: "; what.rfind(unreadable, 0) == 0)
+      what = what.substr(unreadable.size()) + ": must be a number";
     throw UserError("huajin " + first + ": " + what + "; huajin " + first + " --help lists what it takes");
   }
   if (!app.remaining().empty()) throw UserError(unknown_argument(app, app.remaining().front()));

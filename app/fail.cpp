@@ -17,18 +17,22 @@ std::string plain(std::string text) {
   for (const char* noise : {"INTERNAL ASSERT FAILED at ", "[enforce fail at "})
     if (const size_t at = text.find(noise); at != std::string::npos) {
       const size_t comma = text.find(", please report", at);
-      text = text.substr(0, at) + "an internal check failed" + (comma == std::string::npos ? "" : text.substr(text.find('.', comma) == std::string::npos ? text.size() : text.find('.', comma)));
+      text = text.substr(0, at) + "an internal check failed" +
+             (comma == std::string::npos ? "" : text.substr(text.find('.', comma) == std::string::npos ? text.size() : text.find('.', comma)));
     }
-  std::replace_if(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20; }, ' ');
+  std::replace_if(
+      text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20; }, ' ');
   if (text.size() > 400) text = text.substr(0, 400) + "...";
   return text;
 }
 
 bool out_of_memory(const std::string& text) {
-  return text.find("not enough memory") != std::string::npos || text.find("can't allocate memory") != std::string::npos || text.find("out of memory") != std::string::npos;
+  return text.find("not enough memory") != std::string::npos || text.find("can't allocate memory") != std::string::npos ||
+         text.find("out of memory") != std::string::npos;
 }
 
-constexpr const char* kMemoryFix = "not enough memory; set execution.micro_rows or execution.recompute=true, or make batch.rows, batch.length or the model smaller";
+constexpr const char* kMemoryFix =
+    "not enough memory; set execution.micro_rows or execution.recompute=true, or make batch.rows, batch.length or the model smaller";
 
 }  // namespace
 

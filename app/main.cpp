@@ -12,9 +12,9 @@ namespace {
 
 int dispatch(const CommandLine& line) {
   static const std::map<std::string, int (*)(const CommandLine&)> kCommands{
-      {"train", train_command},     {"resume", resume_command},   {"eval", eval_command}, {"generate", generate_command}, {"bench", bench_command},
-      {"plan", plan_command},       {"check", check_command},     {"verify", verify_command}, {"compare", compare_command}, {"list", list_command},
-      {"explain", explain_command}, {"data", data_command},       {"doctor", doctor_command}};
+      {"train", train_command},     {"resume", resume_command}, {"eval", eval_command},     {"generate", generate_command}, {"bench", bench_command},
+      {"plan", plan_command},       {"check", check_command},   {"verify", verify_command}, {"compare", compare_command},   {"list", list_command},
+      {"explain", explain_command}, {"data", data_command},     {"doctor", doctor_command}};
   return kCommands.at(line.command)(line);
 }
 
@@ -33,7 +33,8 @@ int main(int count, char** arguments) {
     debug = parsed.line.debug;
     huajin::start_process(parsed.line.threads);
     code = huajin::dispatch(parsed.line);
-    if (std::fflush(stdout) != 0 && code == huajin::kExitOk) throw huajin::UserError("stdout: cannot be written; is the disk full, or the reader gone?");
+    if (std::fflush(stdout) != 0 && code == huajin::kExitOk)
+      throw huajin::UserError("stdout: cannot be written; is the disk full, or the reader gone?");
   } catch (...) {
     const huajin::Failure failure = huajin::current_failure();
     code = failure.code;
