@@ -1,11 +1,41 @@
 // The one list of every technique: what a recipe may name.
 #include "huajin/core/registry.h"
+#include "huajin/optim/averaging/ema/ema.h"
+#include "huajin/optim/large_batch/clip/clip.h"
+#include "huajin/optim/learning_rate/adamw/adamw.h"
+#include "huajin/optim/learning_rate/constant/constant.h"
+#include "huajin/optim/learning_rate/cosine/cosine.h"
+#include "huajin/optim/learning_rate/linear/linear.h"
+#include "huajin/optim/learning_rate/muon/muon.h"
+#include "huajin/optim/learning_rate/sgd/sgd.h"
+#include "huajin/optim/learning_rate/wsd/wsd.h"
+#include "huajin/optim/objective/label_smoothing/label_smoothing.h"
+#include "huajin/optim/objective/sam/sam.h"
 
 namespace huajin {
+namespace {
+
+void add_optim(Registry& r) {
+  const char* rate = "optim/learning_rate";
+  r.add<Adamw, AdamwConfig>("adamw", rate, "Adam with decoupled weight decay", PartOfRun::kOptimizer);
+  r.add<Sgd, SgdConfig>("sgd", rate, "gradient descent with momentum", PartOfRun::kOptimizer);
+  r.add<Muon, MuonConfig>("muon", rate, "orthogonalised momentum for hidden matrices, AdamW for the rest", PartOfRun::kOptimizer);
+  r.add<ConstantSchedule, ConstantScheduleConfig>("constant", rate, "constant rate after warm-up", PartOfRun::kSchedule);
+  r.add<LinearSchedule, LinearScheduleConfig>("linear", rate, "linear decay over the whole budget", PartOfRun::kSchedule);
+  r.add<CosineSchedule, CosineScheduleConfig>("cosine", rate, "half a cosine over the whole budget", PartOfRun::kSchedule);
+  r.add<WsdSchedule, WsdScheduleConfig>("wsd", rate, "constant, then a short cool-down", PartOfRun::kSchedule);
+  r.add<Clip, ClipConfig>("clip", "optim/large_batch", "bound on the gradient's global norm or elements");
+  r.add<LabelSmoothing, LabelSmoothingConfig>("label_smoothing", "optim/objective", "part of the target spread over all classes");
+  r.add<Sam, SamConfig>("sam", "optim/objective", "gradient at the worst point nearby");
+  r.add<Ema, EmaConfig>("ema", "optim/averaging", "moving average of the weights for evaluation");
+}
+
+}  // namespace
 
 const Registry& catalog() {
   static const Registry registry = [] {
     Registry r;
+    add_optim(r);
     return r;
   }();
   return registry;

@@ -180,6 +180,8 @@ class Schedule {  // a pure function of progress; setup() of a schedule techniqu
   virtual ~Schedule() = default;
   // Factor on the base rate, in [0, 1], for the update that `progress` is about to make. Resumes by construction.
   virtual double factor(const Progress& progress) const = 0;
+  // UserError if a warm-up does not fit into so many updates (infinity: not known). Called once the budget is.
+  virtual void check(double total_steps) const {}
 };
 class Optimizer {
  public:
