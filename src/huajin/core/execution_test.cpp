@@ -62,7 +62,7 @@ class Ramp : public Source {  // token i of the stream is a hash of i; ragged ma
         const int64_t at = ids[r].item<int64_t>() + t;
         e.inputs[r][t] = static_cast<int64_t>(below(7, at, kVocabulary));
         e.targets[r][t] = static_cast<int64_t>(below(7, at + 1, kVocabulary));
-        if (t >= length - r % 3) e.mask[r][t] = 0;
+        if (t >= length - ids[r].item<int64_t>() / length % 3) e.mask[r][t] = 0;
       }
     e.index.id = ids;
     return e;

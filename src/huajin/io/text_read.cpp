@@ -1,0 +1,80 @@
+#include "huajin/io/text_read.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "huajin/core/errors.h"
+#include "huajin/io/file.h"
+
+namespace huajin {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool is_binary(std::string_view text) { return text.substr(0, 65536).find('\0') != text.npos; }
+
+void append(Corpus& corpus, const std::string& path, std::string_view text) {
+  corpus.text += text;
+  if (!text.empty() && text.back() != '\n') corpus.text += '\n';
+  corpus.files.push_back(path);
+}
+
+std::vector<std::string> files_below(const std::string& folder, const std::vector<std::string>& endings) {
+  std::vector<std::string> paths;
+  std::error_code error;
+  for (fs::recursive_directory_iterator it(folder, fs::directory_options::skip_permission_denied, error), end; !error && it != end; it.increment(error)) {
+    if (!it->is_regular_file(error) || it->path().filename().string().starts_with(".")) continue;
+    const std::string name = it->path().string();
+    if (endings.empty() || std::any_of(endings.begin(), endings.end(), [&](const std::string& e) { return name.ends_with(e); })) paths.push_back(name);
+  }
+  if (error) throw UserError(fmt::format("{}: {}", folder, error.message()));
+  std::sort(paths.begin(), paths.end());
+  return paths;
+}
+
+}  // namespace
+
+Corpus read_corpus(const std::string& path, uint64_t most) {
+  Corpus corpus;
+  if (!exists(path)) throw UserError(fmt::format("{}: no such file or folder; check --data", path));
+  if (!is_folder(path)) {
+    corpus.text = read_file(path, most);
+    if (corpus.text.empty()) throw UserError(fmt::format("{}: the file is empty; give one with text", path));
+    corpus.files.push_back(path);
+    return corpus;
+  }
+  for (auto& file : files_below(path, {})) {
+    const std::string text = read_file(file, most);
+    if (text.empty() || is_binary(text)) {
+      corpus.skipped.push_back(file);
+      continue;
+    }
+    if (corpus.text.size() + text.size() > most) throw UserError(fmt::format("{}: more than {} bytes of text; give a part of it, or tokenize it with `huajin data tokenize`", path, most));
+    append(corpus, file, text);
+  }
+  if (corpus.files.empty())
+    throw UserError(fmt::format("{}: a folder without text files ({} empty or binary ones); give a text file, or a folder that holds some", path, corpus.skipped.size()));
+  return corpus;
+}
+
+Corpus read_corpus_of(const std::string& folder, const std::vector<std::string>& endings, uint64_t most) {
+  Corpus corpus;
+  for (auto& file : files_below(folder, endings)) {
+    const std::string text = read_file(file, most);
+    if (corpus.text.size() + text.size() > most) break;
+    if (text.empty() || is_binary(text)) corpus.skipped.push_back(file);
+    else append(corpus, file, text);
+  }
+  if (corpus.files.empty()) throw UserError(fmt::format("{}: no files of the wanted kind", folder));
+  return corpus;
+}
+
+size_t last_tenth(std::string_view text) {
+  const size_t at = text.size() / 10 * 9 + text.size() % 10 * 9 / 10;
+  const size_t line = text.find('\n', at);
+  return line != text.npos && line - at < 200 && line + 1 < text.size() ? line + 1 : at;
+}
+
+}  // namespace huajin

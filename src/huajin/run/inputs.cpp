@@ -1,0 +1,69 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "huajin/core/errors.h"
+#include "huajin/data/text_source.h"
+#include "huajin/io/file.h"
+#include "huajin/io/text_read.h"
+#include "huajin/io/tokenizer.h"
+#include "huajin/run/run.h"
+
+namespace huajin {
+namespace {
+
+std::unique_ptr<Tokenizer> make_tokenizer(const DataSettings& data, std::string_view text) {
+  if (!data.tokenizer_folder.empty()) return load_tokenizer(data.tokenizer_folder);
+  if (data.tokenizer == "bytes") return byte_tokenizer();
+  if (data.tokenizer == "characters") return character_tokenizer(text);
+  if (data.tokenizer == "gpt2") throw UserError("data.tokenizer=\"gpt2\": data.tokenizer_folder must name the folder of encoder.json and vocab.bpe");
+  if (data.tokenizer == "bpe") return train_bpe(text, data.vocabulary);
+  return text.size() < 100000 ? byte_tokenizer() : train_bpe(text, data.vocabulary);
+}
+
+std::string amount(double number) {
+  return number >= 1e9 ? fmt::format("{:.1f} G", number / 1e9) : number >= 1e6 ? fmt::format("{:.1f} M", number / 1e6) : number >= 1e3 ? fmt::format("{:.0f} k", number / 1e3) : fmt::format("{:.0f} ", number);
+}
+
+RunInputs open_text(const Recipe& recipe) {
+  const DataSettings& data = recipe.data;
+  Corpus corpus = read_corpus(data.path);
+  const bool own_validation = !data.validation.empty();
+  const size_t cut = own_validation ? corpus.text.size() : last_tenth(corpus.text);
+  const std::string other = own_validation ? read_corpus(data.validation).text : std::string();
+  const std::string_view train = std::string_view(corpus.text).substr(0, cut);
+  const std::string_view validation = own_validation ? std::string_view(other) : std::string_view(corpus.text).substr(cut);
+
+  RunInputs inputs;
+  // Characters of the validation part belong to the vocabulary: nothing is learned from them but that they exist.
+  inputs.tokenizer = make_tokenizer(data, data.tokenizer == "characters" && !own_validation ? std::string_view(corpus.text) : train);
+  std::vector<uint32_t> tokens, validation_tokens;
+  inputs.tokenizer->encode(train, tokens);
+  const int64_t length = recipe.batch.length;
+  int64_t context = 0;
+  if (!own_validation) {  // what stands before the validation part is known when it is predicted
+    context = std::min<int64_t>(length, static_cast<int64_t>(tokens.size()));
+    validation_tokens.assign(tokens.end() - context, tokens.end());
+  }
+  inputs.tokenizer->encode(validation, validation_tokens);
+  inputs.classes = inputs.tokenizer->vocabulary();
+  inputs.train_units = static_cast<int64_t>(tokens.size());
+  inputs.validation_units = static_cast<int64_t>(validation_tokens.size()) - context;
+  inputs.train_bytes = static_cast<int64_t>(train.size());
+  inputs.summary = fmt::format("data: {}{}: {}bytes of text, {}tokens to train on, {}to validate; tokenizer {} with {} tokens", data.path,
+                               corpus.skipped.empty() ? "" : fmt::format(" ({} files that are no text skipped)", corpus.skipped.size()), amount(static_cast<double>(corpus.text.size())),
+                               amount(static_cast<double>(inputs.train_units)), amount(static_cast<double>(inputs.validation_units)), inputs.tokenizer->kind(), inputs.classes);
+  const int64_t overlap = std::clamp<int64_t>(recipe.evaluation.overlap, 1, length);
+  inputs.train = std::make_shared<TextSource>(std::move(tokens), inputs.classes, length, data.path);
+  inputs.validation = std::make_shared<TextEvaluation>(std::move(validation_tokens), context, inputs.classes, length, length / overlap, static_cast<int64_t>(validation.size()));
+  return inputs;
+}
+
+}  // namespace
+
+RunInputs open_inputs(const Recipe& recipe, const std::string& cache) {
+  if (recipe.data.path.empty()) throw UserError("data.path: empty; give a file or folder with --data");
+  return open_text(recipe);
+}
+
+}  // namespace huajin

@@ -1,0 +1,119 @@
+#include "huajin/run/run.h"
+
+#include <ATen/ops/mm.h>
+#include <ATen/ops/ones.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "huajin/core/checkpoint.h"
+#include "huajin/core/errors.h"
+#include "huajin/core/registry.h"
+#include "huajin/io/tokenizer.h"
+#include "huajin/run/model.h"
+
+namespace huajin {
+namespace {
+
+double seconds_of_product(at::ScalarType type, at::Device device) {
+  const Tensor a = at::ones({512, 512}, at::TensorOptions(type).device(device)), b = at::ones({512, 512}, a.options());
+  double best = 1e30;
+  for (int i = 0; i < 3; ++i) {
+    const auto start = std::chrono::steady_clock::now();
+    at::mm(a, b).sum().item();
+    best = std::min(best, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+  }
+  return best;
+}
+
+at::Device choose_device(const std::string& name) {
+  if (name == "cpu") return at::kCPU;
+  const bool cuda = at::hasCUDA();
+  if (name == "cuda" && !cuda) throw UserError("--device cuda: this build or machine has no CUDA device; `huajin doctor` says why; use --device cpu");
+  if (name != "auto" && name != "cuda") throw UserError(fmt::format("--device {}: must be auto, cpu or cuda", name));
+  return cuda ? at::Device(at::kCUDA, 0) : at::Device(at::kCPU);
+}
+
+// Steps between, or seconds between; 0 and 0: only early and at the end.
+void read_cadence(const std::string& every, const char* key, double& steps, double* seconds) {
+  if (every == "auto" || every == "never") return;
+  const Limits limits = parse_limits(every, key);
+  if (limits.steps < Limits::kNone) steps = limits.steps;
+  else if (seconds != nullptr && limits.seconds < Limits::kNone) *seconds = limits.seconds;
+  else throw UserError(fmt::format("{}=\"{}\": give auto, never{} or a number of steps such as 100step", key, every, seconds ? ", seconds such as 60s" : ""));
+}
+
+TrainerOptions trainer_options(const Recipe& recipe) {
+  TrainerOptions options;
+  options.limits = parse_limits(recipe.budget.limit, "budget.limit");
+  options.rows = recipe.batch.rows;
+  options.length = recipe.batch.length;
+  options.on_non_finite = recipe.run.on_non_finite;
+  options.most_skips = recipe.run.most_skips;
+  read_cadence(recipe.evaluation.every, "evaluation.every", options.evaluate_every_steps, nullptr);
+  read_cadence(recipe.checkpoint.every, "checkpoint.every", options.checkpoint_every_steps, &options.checkpoint_every_seconds);
+  if (recipe.checkpoint.every == "auto")
+    options.checkpoint_every_seconds = options.limits.seconds < Limits::kNone ? std::clamp(options.limits.seconds / 10, 30.0, 600.0) : 60;
+  return options;
+}
+
+void check_layout(const Recipe& recipe, int ranks) {
+  if (recipe.layout.data != 0 && recipe.layout.data != ranks)
+    throw UserError(fmt::format("layout.data={}: {} process(es) were started; use `mpirun -n {} ./huajin ...` or layout.data={}", recipe.layout.data, ranks, recipe.layout.data, ranks));
+  if (recipe.batch.rows % ranks != 0)
+    throw UserError(fmt::format("batch.rows={}: must be a multiple of the {} ranks; take {}", recipe.batch.rows, ranks, (recipe.batch.rows / ranks + 1) * ranks));
+}
+
+}  // namespace
+
+at::ScalarType choose_compute(const std::string& precision, at::Device device) {
+  if (precision == "fp32") return at::kFloat;
+  if (precision == "fp64") return at::kDouble;
+  if (precision == "bf16") return at::kBFloat16;
+  if (precision == "fp16") return at::kHalf;
+  if (precision != "auto") throw UserError(fmt::format("precision=\"{}\": must be fp32, fp64, bf16, fp16 or auto", precision));
+  return seconds_of_product(at::kBFloat16, device) * 1.5 < seconds_of_product(at::kFloat, device) ? at::kBFloat16 : at::kFloat;
+}
+
+Run::Run(Recipe recipe, RunInputs inputs, RunPlace place) : recipe_(std::move(recipe)), inputs_(std::move(inputs)) {
+  const std::shared_ptr<Communicator> communicator = place.communicator ? place.communicator : std::shared_ptr<Communicator>(single_process());
+  check_layout(recipe_, communicator->ranks());
+  const TrainerOptions options = trainer_options(recipe_);
+  SessionOptions session;
+  session.seed = static_cast<uint64_t>(recipe_.run.seed);
+  session.device = choose_device(place.device);
+  session.compute = choose_compute(recipe_.run.precision, session.device);
+  session.master = session.compute == at::kDouble ? at::kDouble : at::kFloat;
+  recipe_.run.precision = session.compute == at::kDouble ? "fp64" : session.compute == at::kBFloat16 ? "bf16" : session.compute == at::kHalf ? "fp16" : "fp32";
+  session.micro_rows = recipe_.execution.micro_rows;
+  session.recompute = recipe_.execution.recompute;
+  session.loader_workers = recipe_.data.workers;
+  auto techniques = make_techniques(catalog(), recipe_);
+  session_ = std::make_unique<RunSession>(make_model(recipe_, inputs_, place.init_from), inputs_.train, std::move(techniques), communicator, session);
+  session_->build();
+  session_->schedule().check(options.limits.steps);
+  if (!place.init_from.empty()) load_model_folder(*session_, place.init_from);
+  if (!place.checkpoints.empty() && recipe_.checkpoint.every != "never") {
+    KeeperOptions keeper;
+    keeper.checkpoints = place.checkpoints;
+    keeper.keep = recipe_.checkpoint.keep;
+    keeper.recipe = recipe_.resolved();
+    if (inputs_.tokenizer)
+      for (auto& [name, content] : inputs_.tokenizer->files()) keeper.model_files[name] = content;
+    auto made = std::make_unique<CheckpointKeeper>(std::move(keeper));
+    made->require_room(*session_);
+    keeper_ = std::move(made);
+  }
+  trainer_ = std::make_unique<Trainer>(*session_, options, recipe_.evaluation.every == "never" ? nullptr : inputs_.validation.get(), keeper_.get());
+}
+
+Run::~Run() = default;
+
+double Run::parameters() const {
+  double count = 0;
+  for (Parameter* p : session_->parameters()) count += static_cast<double>(p->value.numel());
+  return count;
+}
+
+}  // namespace huajin
