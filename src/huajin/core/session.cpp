@@ -98,6 +98,8 @@ void RunSession::declare_slot(std::string_view owner, SlotKind kind) {
   slots_.push_back({std::string(owner), kind, {}});
 }
 
+std::unique_ptr<Model> RunSession::fresh_model() { return model_maker ? model_maker() : nullptr; }
+
 void RunSession::add_transform(Transform transform) { transforms_.push_back(std::move(transform)); }
 void RunSession::add_teacher(std::string_view name, std::string_view slot) { teachers_.emplace_back(name, slot); }
 

@@ -40,6 +40,7 @@ class RunSession : public Session {
 
   // ---- for techniques
   Model& model() override { return *table_.model; }
+  std::unique_ptr<Model> fresh_model() override;
   void declare_slot(std::string_view owner, SlotKind) override;
   void add_transform(Transform) override;
   void add_teacher(std::string_view name, std::string_view slot) override;
@@ -82,6 +83,7 @@ class RunSession : public Session {
   Progress& progress() { return progress_; }
   void gradients_changed() { norm_ = Tensor(); }  // the cached norm is stale
   std::function<void(std::string_view)> on_roll_back;  // set by the trainer
+  std::function<std::unique_ptr<Model>()> model_maker;  // for techniques that grow the model; set before build()
 
  private:
   void make_parameters();

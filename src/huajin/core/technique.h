@@ -209,6 +209,7 @@ class Session {
   virtual ~Session() = default;
   // in setup()
   virtual Model& model() = 0;  // surgery happens before the table of parameters is made
+  virtual std::unique_ptr<Model> fresh_model() = 0;  // the run's model built anew, before any surgery; null: this run cannot
   virtual void declare_slot(std::string_view owner, SlotKind) = 0;
   virtual void add_transform(Transform) = 0;
   virtual void add_teacher(std::string_view name, std::string_view slot) = 0;
