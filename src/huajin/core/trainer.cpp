@@ -40,6 +40,7 @@ Trainer::Trainer(RunSession& session, TrainerOptions options, const EvaluationSe
       keeper_(keeper),
       budget_(options_.limits, 0, static_cast<double>(session.source().size()), !session.source().classifies()) {
   if (!options_.limits.any()) throw UserError("budget: no limit was given; say how long to train, for instance budget.limit=\"10m\" or \"500step\"");
+  session.schedule().check(options_.limits.steps);
   if (options_.rows < 1) throw UserError("batch.rows=" + std::to_string(options_.rows) + ": must be at least 1");
   state_.best_loss = std::numeric_limits<double>::infinity();
   plan_reserve();
