@@ -26,6 +26,7 @@ class BlockExecution : public Execution, private GradientSink {
   Evaluated evaluate(const Examples& examples) override;
   Tensor logits(const Tensor& inputs, Cache* cache, int64_t position) override;
   void rebuilt() override;
+  void serialize(Archive& archive) override { scaler_.serialize(archive); }
   LossScaler& scaler() { return scaler_; }
 
  private:

@@ -39,6 +39,8 @@ class Execution {
   virtual Tensor logits(const Tensor& inputs, Cache* cache, int64_t position) = 0;
   // The table's tensors were replaced (load, growth): make working copies anew.
   virtual void rebuilt() = 0;
+  // State of its own that a resumed run needs (the loss scaler).
+  virtual void serialize(Archive&) {}
 };
 
 }  // namespace huajin

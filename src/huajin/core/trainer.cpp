@@ -217,6 +217,7 @@ Evaluation Trainer::evaluate() {
   result.seconds = now() - began;
   state_.evaluation_seconds = std::max(result.complete ? result.seconds : 0.0, result.complete ? 0.0 : state_.evaluation_seconds);
   if (result.complete) state_.best_loss = std::min(state_.best_loss, result.loss);
+  if (result.complete) state_.evaluated_step = state_.progress.step, state_.evaluated_loss = result.loss;
   for (auto* observer : observers_) observer->on_evaluation(state_.progress, result.loss, result.bits_per_byte, result.accuracy);
   result_.evaluation = result;
   result_.evaluated = true;

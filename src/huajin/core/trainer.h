@@ -37,6 +37,8 @@ struct TrainerState {
   double evaluation_seconds = 0, save_seconds = 0;  // cost of the latest full evaluation and save
   double best_loss = 0;
   int64_t skips_in_a_row = 0;
+  int64_t evaluated_step = -1;  // of the latest complete evaluation, and its loss: the score of a checkpoint of the same step
+  double evaluated_loss = 0;
 };
 
 // Saves and restores a session; core/checkpoint.h has the one that writes folders. Throws nothing on a full disk: says so and returns "".
