@@ -1,5 +1,8 @@
 // The one list of every technique: what a recipe may name.
 #include "huajin/core/registry.h"
+#include "huajin/data/regularization/mixup/mixup.h"
+#include "huajin/data/sampling/importance_sampling/importance_sampling.h"
+#include "huajin/model/curriculum/stacking/stacking.h"
 #include "huajin/optim/averaging/ema/ema.h"
 #include "huajin/optim/large_batch/clip/clip.h"
 #include "huajin/optim/learning_rate/adamw/adamw.h"
@@ -14,6 +17,17 @@
 
 namespace huajin {
 namespace {
+
+void add_data(Registry& r) {
+  r.add<ImportanceSampling, ImportanceSamplingConfig>("importance_sampling", "data/sampling",
+                                                      "rows drawn by a bound of their gradient, weighed so that nothing is biased");
+  // Rows are chosen before they are paired: else partners would be drawn for candidates that nobody trains on.
+  r.add<Mixup, MixupConfig>("mixup", "data/regularization", "convex combinations of two images and of their labels").after = {"importance_sampling"};
+}
+
+void add_model(Registry& r) {
+  r.add<Stacking, StackingConfig>("stacking", "model/curriculum", "a shallow model whose layers are doubled while it trains");
+}
 
 void add_optim(Registry& r) {
   const char* rate = "optim/learning_rate";
@@ -35,6 +49,8 @@ void add_optim(Registry& r) {
 const Registry& catalog() {
   static const Registry registry = [] {
     Registry r;
+    add_data(r);
+    add_model(r);
     add_optim(r);
     return r;
   }();

@@ -1,5 +1,5 @@
 // Warm-up, stable, decay: constant, then a short cool-down at the end. Hu et al., "MiniCPM", arXiv 2404.06395, section 4; the 1 - sqrt form: Haegele
-// et al., arXiv 2405.18392, equation 3.
+// et al., arXiv 2405.18392.
 #pragma once
 #include <string>
 

@@ -1,0 +1,84 @@
+#include "huajin/optim/averaging/ema/ema.h"
+
+#include <ATen/ops/arange.h>
+#include <ATen/ops/full.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <stdexcept>
+
+#include "conformance/bare_session.h"
+
+namespace huajin {
+namespace {
+
+TEST(Ema, IsTheBiasCorrectedAverage) {  // sum_i d^(t-i) w_i / sum_i d^(t-i), with w_i = i^2
+  const double d = 0.8;
+  BareSession session;
+  Parameter& p = session.add("w", at::full({2}, -7.0, at::kDouble));  // the value before the first update has no part in it
+  Ema ema({.decay = d});
+  ema.setup(session);
+  double above = 0, below = 0;
+  for (int i = 1; i <= 20; ++i) {
+    p.value.fill_(i * i);
+    Step step = session.step(session.at(i, 0.01 * i));
+    ema.after_step(step);
+    above = d * above + i * i;
+    below = d * below + 1;
+    EXPECT_NEAR(session.slot("ema.average", p)[1].item<double>(), above / below, 1e-11) << i;
+  }
+}
+
+TEST(Ema, HalfLifeIsAFractionOfTheBudget) {  // whatever the number of steps: a weight set `half_life` ago counts half of one set now
+  for (const int steps : {10, 1000}) {
+    BareSession session;
+    Parameter& p = session.add("w", at::full({1}, 0.0, at::kDouble));
+    Ema ema({.half_life = 0.1});
+    ema.setup(session);
+    // An impulse at 0.8 and everything else 0: at the end it has 2^-2 of the weight that the last update has.
+    double total = 0, impulse = 0;
+    for (int i = 0; i <= steps; ++i) {
+      const double fraction = static_cast<double>(i) / steps;
+      p.value.fill_(i == steps * 8 / 10 ? 1.0 : 0.0);
+      Step step = session.step(session.at(i, fraction));
+      ema.after_step(step);
+      total += std::exp2(-(1 - fraction) / 0.1);
+      if (i == steps * 8 / 10) impulse = 0.25;
+    }
+    EXPECT_NEAR(session.slot("ema.average", p).item<double>(), impulse / total, 1e-12) << steps;
+  }
+}
+
+TEST(Ema, EvaluatesTheAverageAndRestoresTheWeightsBitForBit) {
+  BareSession session;
+  Parameter& p = session.add("w", at::arange(5, at::kFloat) / 3);
+  Ema ema({.decay = 0.5});
+  ema.setup(session);
+  for (int i = 0; i < 3; ++i) {
+    p.value.mul_(1.37);
+    Step step = session.step(session.at(i, 0));
+    ema.after_step(step);
+  }
+  const Tensor weights = p.value.clone(), average = session.slot("ema.average", p).clone();
+  const void* storage = p.value.const_data_ptr();
+  Tensor seen;
+  ema.evaluate(session, [&] { seen = p.value.clone(); });
+  EXPECT_TRUE(seen.equal(average));
+  EXPECT_FALSE(seen.equal(weights));
+  EXPECT_TRUE(p.value.equal(weights));
+  EXPECT_EQ(p.value.const_data_ptr(), storage);
+  EXPECT_TRUE(session.slot("ema.average", p).equal(average));
+  EXPECT_THROW(ema.evaluate(session, [] { throw std::runtime_error("evaluation failed"); }), std::runtime_error);
+  EXPECT_TRUE(p.value.equal(weights));
+}
+
+TEST(Ema, EvaluatesTheWeightsBeforeTheFirstUpdate) {
+  BareSession session;
+  Parameter& p = session.add("w", at::full({2}, 3.0, at::kDouble));
+  Ema ema({});
+  ema.setup(session);
+  ema.evaluate(session, [&] { EXPECT_EQ(p.value[0].item<double>(), 3); });
+}
+
+}  // namespace
+}  // namespace huajin

@@ -1,0 +1,99 @@
+#include "golden.h"
+
+#include <ATen/ops/from_blob.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <fstream>
+
+#include "bare_session.h"
+#include "huajin/core/recipe.h"
+
+namespace huajin {
+namespace {
+
+Tensor tensor_of(const nlohmann::json& numbers, const std::vector<int64_t>& shape, at::ScalarType dtype) {
+  auto values = numbers.get<std::vector<double>>();
+  return at::from_blob(values.data(), shape, at::kDouble).to(dtype, false, true);
+}
+
+bool contains(const nlohmann::json& list, const std::string& name) { return std::find(list.begin(), list.end(), name) != list.end(); }
+
+void run_case(const nlohmann::json& one, at::ScalarType dtype, double tolerance, bool resumed) {
+  const auto& all = golden();
+  BareSession session;
+  for (const auto& [name, shape] : all["shapes"].items()) {
+    Parameter& p = session.add(name, tensor_of(all["weights"][name], shape.get<std::vector<int64_t>>(), dtype));
+    p.decay = contains(all["decays"], name);
+    p.hidden_matrix = contains(all["hidden"], name);
+  }
+  auto technique = make_from(one["name"], one["options"]);
+  technique->setup(session);
+  for (size_t step = 0; step < one["trace"].size(); ++step) {
+    if (resumed && step == 3) {
+      technique = make_from(one["name"], one["options"]);
+      technique->setup(session);
+    }
+    for (Parameter* p : session.parameters()) {
+      const auto& g = all["gradients"][step][p->name];
+      p->grad = g.is_null() ? Tensor() : tensor_of(g, p->shape, dtype);
+    }
+    session.optimizer->begin(session.step(session.at(static_cast<int64_t>(step), 0)), all["factors"][step]);
+    session.optimizer->step(session.parameters());
+    for (Parameter* p : session.parameters()) {
+      const Tensor wanted = tensor_of(one["trace"][step][p->name], p->shape, at::kDouble);
+      const double off = ((p->value.to(at::kDouble) - wanted).abs() / wanted.abs().clamp_min(1)).max().item<double>();
+      EXPECT_LE(off, tolerance) << one["name"] << " " << one["options"].dump() << ", step " << step << ", " << p->name
+                                << (resumed ? ", resumed" : "");
+    }
+  }
+}
+
+}  // namespace
+
+const nlohmann::json& golden() {
+  static const nlohmann::json all = [] {
+    std::ifstream file(std::string(HUAJIN_SOURCE_DIR) + "/tests/golden/optimizers.json");
+    return nlohmann::json::parse(file);
+  }();
+  return all;
+}
+
+std::unique_ptr<Technique> make_from(const std::string& name, const nlohmann::json& options) {
+  Choice choice{name, {}, {}};
+  for (const auto& [key, value] : options.items()) choice.given[key] = value.dump();
+  ChoiceReader reader(choice, name);
+  auto technique = catalog().find(name)->make(reader);
+  reader.finish();
+  return technique;
+}
+
+void expect_golden_optimizer(const std::string& name, at::ScalarType dtype, double tolerance) {
+  int found = 0;
+  for (const auto& one : golden()["optimizers"]) {
+    if (one["name"] != name) continue;
+    ++found;
+    for (const bool resumed : {false, true}) run_case(one, dtype, tolerance, resumed);
+  }
+  EXPECT_GE(found, 2);
+}
+
+void expect_golden_schedule(const std::string& name) {
+  int found = 0;
+  for (const auto& one : golden()["schedules"]) {
+    if (one["name"] != name) continue;
+    ++found;
+    BareSession session;
+    make_from(name, one["options"])->setup(session);
+    for (const auto& point : one["points"]) {
+      const double factor = session.schedule->factor(session.at(point[0], point[1]));
+      EXPECT_NEAR(factor, point[2].get<double>(), 1e-12) << one["options"].dump() << ", step " << point[0];
+      if (point[0] == 0) {
+        EXPECT_GT(factor, 0) << "zero at the first update";
+      }
+    }
+  }
+  EXPECT_GE(found, 2);
+}
+
+}  // namespace huajin

@@ -1,0 +1,58 @@
+#include "table.h"
+
+#include <stdexcept>
+
+namespace huajin {
+
+// clang-format off
+const std::vector<Row>& conformance_table() {
+  static const std::vector<Row> table{
+      {"adamw", {{"learning_rate", 0.02}}, nullptr, Data::kBoth, "a run has one optimizer"},
+      {"sgd", {{"learning_rate", 0.1}}, nullptr, Data::kBoth, "a run has one optimizer"},
+      {"muon", {{"learning_rate", 0.05}, {"adamw_learning_rate", 0.02}}, nullptr, Data::kBoth, "a run has one optimizer"},
+      {"constant", {{"warmup_steps", 4}}, {{"warmup_steps", 1}}},
+      {"linear", {{"warmup", 0.1}}, {{"final", 1}}},
+      {"cosine", {{"warmup_steps", 2}}, {{"final", 1}}},
+      {"wsd", {{"cooldown", 0.5}}, {{"final", 1}}},
+      {"clip", {{"norm", 0.1}}, {{"norm", 1e30}}},
+      {"label_smoothing", {{"mass", 0.1}}, {{"mass", 0}}},
+      {"sam", {{"rho", 0.05}}, {{"rho", 0}}},
+      {"ema", {{"decay", 0.8}}, {{"decay", 0.8}}},  // it never changes training, so on is off
+      {"mixup", {{"alpha", 0.4}}, {{"alpha", 0}}, Data::kVectors},
+      {"importance_sampling", {{"presample", 3}, {"threshold", 1}}, {{"presample", 1}}},
+      {"stacking", {{"doublings", 1}, {"until", 0.5}}, {{"doublings", 0}}, Data::kText},
+  };
+  return table;
+}
+// clang-format on
+
+const Row& row_of(const std::string& name) {
+  for (auto& row : conformance_table())
+    if (row.name == name) return row;
+  throw std::out_of_range("tests/conformance/table.cpp has no row for \"" + name + "\"; add one");
+}
+
+std::vector<bool> text_or_not(const Row& row) {
+  if (row.data == Data::kBoth) return {true, false};
+  return {row.data == Data::kText};
+}
+
+TinyOptions without(bool text) {
+  TinyOptions options;
+  options.text = text;
+  return options;
+}
+
+TinyOptions with(const Row& row, const nlohmann::json& json, bool text) {
+  TinyOptions options = without(text);
+  const PartOfRun part = catalog().find(row.name)->part;
+  if (part == PartOfRun::kOptimizer)
+    options.optimizer = {row.name, json};
+  else if (part == PartOfRun::kSchedule)
+    options.schedule = {row.name, json};
+  else
+    options.techniques = {{row.name, json}};
+  return options;
+}
+
+}  // namespace huajin
