@@ -5,8 +5,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
-#include <cstring>
+#include <ctime>
 #include <vector>
 
 #include "huajin/core/errors.h"
@@ -146,6 +147,7 @@ Launched launch(const LaunchOptions& options) {
     front = shared_memory_transport(segment, 0, options.timeout_seconds, machine.crowded ? kBackgroundSpins : kForegroundSpins);
     back = shared_memory_transport(segment, 1, options.timeout_seconds, kBackgroundSpins);
   } else {
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);  // Open MPI reports some failures of non-blocking calls there
     front = mpi_transport(world, options.timeout_seconds);
     back = mpi_transport(background, options.timeout_seconds);
   }

@@ -95,7 +95,7 @@ class MpiTransport : public Transport {
     char text[MPI_MAX_ERROR_STRING] = {};
     int length = 0;
     MPI_Error_string(code, text, &length);
-    throw Error(kExitRankLost, "rank " + std::to_string(rank_) + ", collective " + what_ + ": " + text);
+    throw Error(kExitRankLost, "rank " + std::to_string(rank_) + ", collective " + what_ + ": " + text + "; a rank died, skipped a call or has tensors of another size");
   }
 
   void wait(MPI_Request request) {
