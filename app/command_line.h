@@ -8,12 +8,12 @@
 namespace huajin {
 
 struct CommandLine {
-  std::string command;                // "train", "data inspect", "bench step", ...
+  std::string command;  // "train", "data inspect", "bench step", ...
   // common
   std::string recipe, data, validation, budget, run, runs_folder = "runs", device = "auto", init_from, cache;
-  std::vector<std::string> sets;      // --set key=value, in order
-  int64_t seed = -1;                  // -1: the recipe's
-  int threads = 0;                    // 0: usable cores
+  std::vector<std::string> sets;  // --set key=value, in order
+  int64_t seed = -1;              // -1: the recipe's
+  int threads = 0;                // 0: usable cores
   bool quiet = false, json = false, debug = false;
   // what a command works on: run, checkpoint, model, file, name
   std::vector<std::string> subjects;

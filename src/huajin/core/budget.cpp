@@ -16,19 +16,20 @@
 namespace huajin {
 namespace {
 
-constexpr const char* kAllowed = "write a number and a unit, such as 90s, 10m, 2h, 500step, 50Mtok, 10ksample, 3epoch or 1e15flop; several: \"2h, 500step\"";
+constexpr const char* kAllowed =
+    "write a number and a unit, such as 90s, 10m, 2h, 500step, 50Mtok, 10ksample, 3epoch or 1e15flop; several: \"2h, 500step\"";
 
 struct Unit {
   const char* name;
-  double Limits::* limit;
+  double Limits::*limit;
   double factor;
 };
 constexpr Unit kUnits[] = {
-    {"s", &Limits::seconds, 1},       {"sec", &Limits::seconds, 1},      {"m", &Limits::seconds, 60},        {"min", &Limits::seconds, 60},
-    {"h", &Limits::seconds, 3600},    {"d", &Limits::seconds, 86400},    {"step", &Limits::steps, 1},        {"steps", &Limits::steps, 1},
-    {"tok", &Limits::tokens, 1},      {"token", &Limits::tokens, 1},     {"tokens", &Limits::tokens, 1},     {"sample", &Limits::examples, 1},
+    {"s", &Limits::seconds, 1},        {"sec", &Limits::seconds, 1},      {"m", &Limits::seconds, 60},        {"min", &Limits::seconds, 60},
+    {"h", &Limits::seconds, 3600},     {"d", &Limits::seconds, 86400},    {"step", &Limits::steps, 1},        {"steps", &Limits::steps, 1},
+    {"tok", &Limits::tokens, 1},       {"token", &Limits::tokens, 1},     {"tokens", &Limits::tokens, 1},     {"sample", &Limits::examples, 1},
     {"samples", &Limits::examples, 1}, {"example", &Limits::examples, 1}, {"examples", &Limits::examples, 1}, {"epoch", &Limits::epochs, 1},
-    {"epochs", &Limits::epochs, 1},   {"flop", &Limits::flops, 1},       {"flops", &Limits::flops, 1},
+    {"epochs", &Limits::epochs, 1},    {"flop", &Limits::flops, 1},       {"flops", &Limits::flops, 1},
 };
 const Unit* find_unit(std::string_view name) {
   for (auto& unit : kUnits)
@@ -44,7 +45,9 @@ std::string_view trimmed(std::string_view text) {
 }
 
 void parse_one(std::string_view part, std::string_view source, Limits& limits) {
-  const auto refuse = [&](const std::string& what) -> void { throw UserError(fmt::format("{}: budget \"{}\": {}; {}", source, part, what, kAllowed)); };
+  const auto refuse = [&](const std::string& what) -> void {
+    throw UserError(fmt::format("{}: budget \"{}\": {}; {}", source, part, what, kAllowed));
+  };
   if (part.empty()) refuse("empty");
   if (part.front() == '-') refuse("negative");
   double number = 0;

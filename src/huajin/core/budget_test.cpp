@@ -43,7 +43,8 @@ TEST(Budget, TextReadsBackAsItself) {
 }
 
 TEST(Budget, RefusesWhatMeansNothing) {
-  for (auto* text : {"", " ", "10", "s", "-5m", "0s", "0step", "5parsec", "1e999s", "nans", "infs", "10s,,5step", "10s,", "0x10s", "10 000s", "M", "5M", "1e15 e"}) {
+  for (auto* text : {"", " ", "10", "s", "-5m", "0s", "0step", "5parsec", "1e999s", "nans", "infs", "10s,,5step", "10s,", "0x10s", "10 000s", "M",
+                     "5M", "1e15 e"}) {
     try {
       parse_limits(text, "--budget");
       ADD_FAILURE() << "accepted \"" << text << "\"";

@@ -14,7 +14,8 @@ namespace huajin {
 
 void RunSettings::fields(Fields& f) {
   f.integer("seed", seed, {.least = 0}, "keys every random number: the same seed gives the same run");
-  f.text("precision", precision, {"auto", "fp32", "fp64", "bf16", "fp16"}, "of multiplications; master weights stay in float32 (fp64: all in float64); auto: what this machine does fastest");
+  f.text("precision", precision, {"auto", "fp32", "fp64", "bf16", "fp16"},
+         "of multiplications; master weights stay in float32 (fp64: all in float64); auto: what this machine does fastest");
   f.text("on_non_finite", on_non_finite, {"skip", "stop", "roll_back"}, "what to do when a loss or gradient is not finite");
   f.integer("most_skips", most_skips, {.least = 1}, "so many skipped steps in a row end the run");
 }
@@ -70,7 +71,8 @@ void ChoiceReader::check_range(std::string_view name, const std::string& text, d
   if (!low && !high) return;
   std::string allowed;
   if (std::isfinite(range.least)) allowed = fmt::format("{} {}", range.open ? "greater than" : "at least", range.least);
-  if (std::isfinite(range.most)) allowed += fmt::format("{}{} {}", allowed.empty() ? "" : " and ", range.open_most ? "less than" : "at most", range.most);
+  if (std::isfinite(range.most))
+    allowed += fmt::format("{}{} {}", allowed.empty() ? "" : " and ", range.open_most ? "less than" : "at most", range.most);
   throw UserError(fmt::format("{} = {}: must be {}", place(name), text, allowed));
 }
 
@@ -115,7 +117,8 @@ void ChoiceReader::text(std::string_view name, std::string& value, std::vector<s
     std::string all;
     for (auto& choice : names) all += (all.empty() ? "" : " | ") + choice;
     const std::string near = nearest_name(read, names);
-    throw UserError(fmt::format("{} = {}: must be {}{}", place(name), shortened(toml_quoted(read)), all, near.empty() ? "" : "; did you mean \"" + near + "\"?"));
+    throw UserError(
+        fmt::format("{} = {}: must be {}{}", place(name), shortened(toml_quoted(read)), all, near.empty() ? "" : "; did you mean \"" + near + "\"?"));
   }
   value = read;
 }

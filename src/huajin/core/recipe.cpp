@@ -94,7 +94,8 @@ void set_choice(Recipe& recipe, const std::string& table, const std::string& key
 // A misspelt table of the core's would pass for a technique: those are checked against the registry later, where these names are unknown.
 void refuse_near_miss(const std::string& table, const Place& place) {
   const std::string near = nearest_name(table, table_names());
-  const bool close = !near.empty() && table.size() >= 4 && std::abs(static_cast<int>(near.size()) - static_cast<int>(table.size())) <= 1 && near.front() == table.front();
+  const bool close = !near.empty() && table.size() >= 4 && std::abs(static_cast<int>(near.size()) - static_cast<int>(table.size())) <= 1 &&
+                     near.front() == table.front();
   if (close && near != table) throw UserError(fmt::format("{}: no such table; did you mean \"{}\"?", place.prefix(table), near));
 }
 
@@ -190,8 +191,10 @@ void Recipe::set(std::string_view key_equals_value) {
     const auto keys = run_keys();
     if (std::find(keys.begin(), keys.end(), key) == keys.end() && !is_choice(key) && !is_settings(key)) {
       refuse_near_miss(key, place);
-      if (text == "true") choice_for(*this, key, place);
-      else std::erase_if(techniques, [&](const Choice& c) { return c.name == key; });
+      if (text == "true")
+        choice_for(*this, key, place);
+      else
+        std::erase_if(techniques, [&](const Choice& c) { return c.name == key; });
       return;
     }
   }

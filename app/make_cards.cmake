@@ -1,0 +1,11 @@
+# cmake -DSOURCE=DIR -DOUT=cards.cpp -P make_cards.cmake: every src/huajin/*/*/NAME/README.md as a string.
+file(GLOB cards "${SOURCE}/src/huajin/*/*/*/README.md")
+set(text "// Made by app/make_cards.cmake.\n#include \"app/cards.h\"\nnamespace huajin {\nstd::string card_of(std::string_view name) {\n")
+foreach(card IN LISTS cards)
+  file(READ "${card}" content)
+  get_filename_component(folder "${card}" DIRECTORY)
+  get_filename_component(name "${folder}" NAME)
+  string(APPEND text "  if (name == \"${name}\") return R\"card~(${content})card~\";\n")
+endforeach()
+string(APPEND text "  return {};\n}\n}  // namespace huajin\n")
+file(WRITE "${OUT}" "${text}")

@@ -1,0 +1,168 @@
+#include "huajin/budget/chooser.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <set>
+
+#include "huajin/core/toml_text.h"
+
+namespace huajin {
+namespace {
+
+// The table of sizes was tuned on a machine with this speed; another one gets more or less done in a second.
+constexpr double kReferenceFlops = 150e9;
+
+bool ends_with(const std::string& name, std::initializer_list<const char*> endings) {
+  for (const std::string ending : endings)
+    if (name.size() >= ending.size() && name.compare(name.size() - ending.size(), ending.size(), ending) == 0) return true;
+  return false;
+}
+bool is_image_file(std::string name) {
+  std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
+  return ends_with(name, {".jpg", ".jpeg", ".png", "-ubyte", "-ubyte.gz", ".idx", "_batch.bin"}) ||
+         (name.rfind("data_batch_", 0) == 0 && ends_with(name, {".bin"}));
+}
+
+void look_at_text(const std::string& path, DataFacts& facts) {
+  std::ifstream file(path, std::ios::binary);
+  std::string head(1 << 20, '\0');
+  file.read(head.data(), static_cast<std::streamsize>(head.size()));
+  head.resize(static_cast<size_t>(std::max<std::streamsize>(file.gcount(), 0)));
+  std::set<std::string> characters;
+  for (size_t i = 0; i < head.size();) {
+    const auto byte = static_cast<unsigned char>(head[i]);
+    const size_t length = byte < 0x80 ? 1 : byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : byte >= 0xc2 ? 2 : 0;
+    if (length == 0 || byte == 0) facts.utf8 = false;
+    if (length == 0) break;
+    if (i + length > head.size()) break;  // cut by the megabyte
+    for (size_t k = 1; k < length; ++k) facts.utf8 = facts.utf8 && (static_cast<unsigned char>(head[i + k]) & 0xc0) == 0x80;
+    if (characters.size() < 100000) characters.insert(head.substr(i, length));
+    i += length;
+  }
+  facts.distinct = static_cast<double>(characters.size());
+}
+
+}  // namespace
+
+DataFacts inspect_data(const DataSettings& data) {
+  namespace fs = std::filesystem;
+  DataFacts facts;
+  std::error_code failed;
+  double images = 0, others = 0;
+  std::string first;
+  const auto count = [&](const fs::path& path) {
+    const auto size = static_cast<double>(fs::file_size(path, failed));
+    if (failed) return;
+    facts.bytes += size;
+    (is_image_file(path.filename().string()) ? images : others) += 1;
+    if (first.empty()) first = path.string();
+  };
+  if (fs::is_directory(data.path, failed)) {
+    for (fs::recursive_directory_iterator at(data.path, fs::directory_options::skip_permission_denied, failed), end; !failed && at != end;
+         at.increment(failed))
+      if (at->is_regular_file(failed)) count(at->path());
+  } else if (fs::is_regular_file(data.path, failed)) {
+    count(data.path);
+  }
+  facts.images = data.kind == "images" || (data.kind == "auto" && images > others);
+  if (!facts.images && !first.empty()) look_at_text(first, facts);
+  return facts;
+}
+
+double budget_in_seconds(const Limits& limits, const DataFacts& facts, const Machine& machine) {
+  const double speed = machine.fp32_flops / kReferenceFlops, tokens_a_second = 40000 * speed;
+  double seconds = limits.seconds;
+  if (limits.tokens < Limits::kNone) seconds = std::min(seconds, limits.tokens / tokens_a_second);
+  if (limits.examples < Limits::kNone) seconds = std::min(seconds, limits.examples * 128 / tokens_a_second);
+  if (limits.steps < Limits::kNone) seconds = std::min(seconds, limits.steps * 1024 / tokens_a_second);
+  if (limits.epochs < Limits::kNone) seconds = std::min(seconds, limits.epochs * facts.bytes / tokens_a_second);
+  if (limits.flops < Limits::kNone) seconds = std::min(seconds, limits.flops / (0.3 * machine.fp32_flops));
+  return seconds;
+}
+
+namespace {
+
+struct TextSize {
+  double most_seconds;                                     // of the reference machine
+  int64_t layers, width, heads, length, rows, vocabulary;  // vocabulary 0: characters or bytes
+  double rate;
+};
+// Tuned with the 1.1 MB of tinyshakespeare on two cores (docs/design/chooser.md has the figures); the last lines follow the same growth.
+constexpr TextSize kTextSizes[] = {
+    {20, 2, 128, 4, 128, 8, 0, 0.02},       {90, 3, 128, 4, 128, 8, 0, 0.02},        {240, 4, 160, 5, 128, 8, 0, 0.02},
+    {900, 5, 192, 6, 256, 8, 0, 0.02},      {3600, 6, 256, 8, 256, 16, 0, 0.02},     {14400, 8, 384, 6, 512, 16, 0, 0.015},
+    {86400, 10, 512, 8, 512, 32, 0, 0.015}, {1e300, 12, 768, 12, 1024, 32, 0, 0.01},
+};
+
+void set(Choice& choice, const char* key, const std::string& value) { choice.given[key] = value; }
+
+void choose_text(Choosing& out, const DataFacts& facts, double seconds, double speed) {
+  Recipe& r = out.recipe;
+  const TextSize* size = std::begin(kTextSizes);
+  while (size->most_seconds < seconds * speed) ++size;
+  if (r.data.tokenizer == "auto") {
+    r.data.tokenizer = size->vocabulary > 0 && facts.bytes > 300e3 ? "bpe" : facts.utf8 && facts.distinct <= 256 ? "characters" : "bytes";
+    if (r.data.tokenizer == "bpe") r.data.vocabulary = size->vocabulary;
+  }
+  r.batch.rows = size->rows, r.batch.length = size->length;
+  // A row must fit several times into the training part.
+  while (r.batch.length > 16 && facts.bytes > 0 && static_cast<double>(r.batch.length) * 20 > facts.bytes) r.batch.length /= 2;
+  r.model = {"llama", {}, {}};
+  set(r.model, "layers", std::to_string(size->layers));
+  set(r.model, "width", std::to_string(size->width));
+  set(r.model, "heads", std::to_string(size->heads));
+  set(r.model, "qk_norm", "true");
+  set(r.model, "activation", toml_quoted("relu2"));
+  set(r.model, "zero_outputs", "true");
+  r.optimizer = {"muon", {}, {}};
+  set(r.optimizer, "learning_rate", number_text(size->rate));
+  r.schedule = {"linear", {}, {}};
+  const double weights = 12.0 * static_cast<double>(size->layers) * static_cast<double>(size->width * size->width);
+  out.reasons.push_back(
+      fmt::format("tokenizer: {}: {}", r.data.tokenizer,
+                  r.data.tokenizer == "bpe" ? fmt::format("{} pieces of about two to four bytes let each step see more text", r.data.vocabulary)
+                  : r.data.tokenizer == "characters" ? fmt::format("{:.0f} different characters make the smallest table", facts.distinct)
+                                                     : "reads any bytes"));
+  out.reasons.push_back(fmt::format(
+      "model: llama with {} layers of width {} ({:.1f} M weights in them), QK-norm and ReLU²: what {:.0f} s of this machine can train best",
+      size->layers, size->width, weights / 1e6, seconds));
+  out.reasons.push_back(
+      fmt::format("batch: {} rows of {} tokens: small steps, because many of them fit into the budget", r.batch.rows, r.batch.length));
+}
+
+void choose_images(Choosing& out) {
+  Recipe& r = out.recipe;
+  r.batch.rows = 128;
+  r.model = {"small_cnn", {}, {}};
+  r.optimizer = {"muon", {}, {}};
+  r.schedule = {"linear", {}, {}};
+  out.reasons.push_back("data: images, decoded once into a packed file");
+  out.reasons.push_back("model: small_cnn, the fastest to a good accuracy on small images");
+  out.reasons.push_back("batch: 128 images");
+}
+
+}  // namespace
+
+Choosing choose(Recipe start, const DataFacts& facts, const Limits& limits, const Machine& machine) {
+  Choosing out{std::move(start), {}};
+  const double seconds = budget_in_seconds(limits, facts, machine);
+  const bool bf16 = machine.bf16_flops > 1.5 * machine.fp32_flops;
+  const double speed = std::max(machine.fp32_flops, bf16 ? machine.bf16_flops : 0) / kReferenceFlops;
+  if (facts.images)
+    choose_images(out);
+  else
+    choose_text(out, facts, seconds, speed);
+  // Small models spend their time between the products, where a cast costs more than it saves.
+  out.recipe.run.precision = "fp32";
+  out.reasons.push_back(fmt::format("machine: {} threads, {:.0f} GFLOP/s in fp32, {:.0f} in bf16: precision {}", machine.threads,
+                                    machine.fp32_flops / 1e9, machine.bf16_flops / 1e9, out.recipe.run.precision));
+  out.reasons.push_back(fmt::format("optimizer: {} with a linear schedule to zero, which ends where the budget ({}) ends", out.recipe.optimizer.name,
+                                    out.recipe.budget.limit));
+  return out;
+}
+
+}  // namespace huajin
