@@ -1,14 +1,13 @@
 #include "huajin/run/run.h"
 
-#include <ATen/ops/mm.h>
-#include <ATen/ops/ones.h>
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 
 #include "huajin/core/checkpoint.h"
 #include "huajin/core/errors.h"
+#include "huajin/core/process.h"
+#include "huajin/core/product_speed.h"
 #include "huajin/core/registry.h"
 #include "huajin/io/tokenizer.h"
 #include "huajin/run/model.h"
@@ -16,23 +15,12 @@
 namespace huajin {
 namespace {
 
-double seconds_of_product(at::ScalarType type, at::Device device) {
-  const Tensor a = at::ones({512, 512}, at::TensorOptions(type).device(device)), b = at::ones({512, 512}, a.options());
-  double best = 1e30;
-  for (int i = 0; i < 3; ++i) {
-    const auto start = std::chrono::steady_clock::now();
-    at::mm(a, b).sum().item();
-    best = std::min(best, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
-  }
-  return best;
-}
-
 at::Device choose_device(const std::string& name) {
   if (name == "cpu") return at::kCPU;
-  const bool cuda = at::hasCUDA();
-  if (name == "cuda" && !cuda) throw UserError("--device cuda: this build or machine has no CUDA device; `huajin doctor` says why; use --device cpu");
+  const std::string no_cuda = load_cuda();
+  if (name == "cuda" && !no_cuda.empty()) throw UserError("--device cuda: " + no_cuda + "; or use --device cpu");
   if (name != "auto" && name != "cuda") throw UserError(fmt::format("--device {}: must be auto, cpu or cuda", name));
-  return cuda ? at::Device(at::kCUDA, 0) : at::Device(at::kCPU);
+  return no_cuda.empty() ? at::Device(at::kCUDA, 0) : at::Device(at::kCPU);
 }
 
 // Steps between, or seconds between; 0 and 0: only early and at the end.
@@ -73,7 +61,7 @@ at::ScalarType choose_compute(const std::string& precision, at::Device device) {
   if (precision == "bf16") return at::kBFloat16;
   if (precision == "fp16") return at::kHalf;
   if (precision != "auto") throw UserError(fmt::format("precision=\"{}\": must be fp32, fp64, bf16, fp16 or auto", precision));
-  return seconds_of_product(at::kBFloat16, device) * 1.5 < seconds_of_product(at::kFloat, device) ? at::kBFloat16 : at::kFloat;
+  return product_flops(at::kBFloat16, device) > 1.5 * product_flops(at::kFloat, device) ? at::kBFloat16 : at::kFloat;
 }
 
 Run::Run(Recipe recipe, RunInputs inputs, RunPlace place) : recipe_(std::move(recipe)), inputs_(std::move(inputs)) {
