@@ -129,7 +129,8 @@ need_torch() {
   give_up 2 "no Python with pip was found, which fetches libtorch; run: sudo apt-get install -y python3-pip"
 }
 
-build_jobs() {  # as many as there are cores, and 3 GB of memory for each
+build_jobs() {  # HUAJIN_JOBS, or as many as there are cores, and 3 GB of memory for each
+  [[ -n ${HUAJIN_JOBS:-} ]] && echo "$HUAJIN_JOBS" && return
   local cores memory
   cores=$(nproc) memory=$(awk '/MemAvailable/ {print int($2 / 3000000)}' /proc/meminfo)
   ((memory < 1)) && memory=1
