@@ -27,6 +27,9 @@ void DataSettings::fields(Fields& f) {
   f.integer("vocabulary", vocabulary, {.least = 257, .most = 65536}, "tokens of a bpe tokenizer that is trained on the data");
   f.text("tokenizer_folder", tokenizer_folder, {}, "folder of GPT-2's encoder.json and vocab.bpe, or of a tokenizer saved by a run");
   f.integer("workers", workers, {.least = 0, .most = 256}, "threads that load ahead of the step");
+  f.integer("translate", translate, {.least = 0, .most = 64}, "images, while training: moved by up to so many pixels each way");
+  f.flag("flip", flip, "images, while training: mirrored every other time");
+  f.integer("cutout", cutout, {.least = 0, .most = 1024}, "images, while training: side of a square that is set to the mean; 0: none");
 }
 void BudgetSettings::fields(Fields& f) {
   f.text("limit", limit, {}, "how much to spend: 10m, 2h, 500step, 50Mtok, 10ksample, 3epoch, 1e15flop; several with commas: the nearest counts");

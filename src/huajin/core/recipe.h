@@ -34,6 +34,9 @@ struct DataSettings {
   int64_t vocabulary = 4096;      // of bpe
   std::string tokenizer_folder;   // gpt2: folder of encoder.json and vocab.bpe; or of a saved tokenizer
   int64_t workers = 1;            // loader threads
+  int64_t translate = 2;          // images, while training: moved by up to so many pixels
+  bool flip = false;              // images, while training: mirrored every other time
+  int64_t cutout = 0;             // images, while training: side of a square set to the mean
   void fields(Fields& f);
 };
 struct BudgetSettings {

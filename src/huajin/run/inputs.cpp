@@ -1,10 +1,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <thread>
 
 #include "huajin/core/errors.h"
+#include "huajin/data/image_source.h"
 #include "huajin/data/text_source.h"
 #include "huajin/io/file.h"
+#include "huajin/io/image_set.h"
 #include "huajin/io/text_read.h"
 #include "huajin/io/tokenizer.h"
 #include "huajin/run/run.h"
@@ -59,11 +62,48 @@ RunInputs open_text(const Recipe& recipe) {
   return inputs;
 }
 
+RunInputs open_images(const Recipe& recipe, ImageLayout layout, const std::string& cache) {
+  const DataSettings& data = recipe.data;
+  if (!data.validation.empty())
+    throw UserError(fmt::format("data.validation=\"{}\": images carry their validation part in a folder test or val beside train; leave the key out", data.validation));
+  const std::string key = image_set_key(data.path), packed = cache + "/images/" + key + ".huajimg";
+  int64_t damaged = 0;
+  std::string first_damaged;
+  if (!exists(packed)) {
+    const ImageSet set = read_image_set(data.path, layout, static_cast<int>(std::max(1u, std::thread::hardware_concurrency())));
+    make_folder(cache + "/images");
+    write_packed_images(packed, set, key);
+    if (!set.damaged.empty()) first_damaged = set.damaged[0];
+  }
+  auto images = std::make_shared<const PackedImages>(packed);
+  damaged = images->damaged();
+  RunInputs inputs;
+  inputs.images = true;
+  inputs.classes = static_cast<int64_t>(images->classes().size());
+  inputs.class_names = images->classes();
+  inputs.channels = images->shape().channels;
+  inputs.height = images->shape().height;
+  inputs.width = images->shape().width;
+  inputs.train_units = images->validation_from();
+  inputs.validation_units = images->count() - images->validation_from();
+  inputs.summary = fmt::format("data: {}: {} images of {} x {} x {} in {} classes to train on, {} to validate{}", data.path, inputs.train_units, inputs.channels, inputs.height,
+                               inputs.width, inputs.classes, inputs.validation_units,
+                               damaged == 0 ? "" : fmt::format("; {} damaged ones left out{}", damaged, first_damaged.empty() ? "" : ": " + first_damaged));
+  inputs.train = std::make_shared<ImageSource>(images, Augmentation{data.translate, data.flip, data.cutout}, static_cast<uint64_t>(recipe.run.seed));
+  inputs.validation = std::make_shared<ImageEvaluation>(images);
+  return inputs;
+}
+
 }  // namespace
 
 RunInputs open_inputs(const Recipe& recipe, const std::string& cache) {
-  if (recipe.data.path.empty()) throw UserError("data.path: empty; give a file or folder with --data");
-  return open_text(recipe);
+  const DataSettings& data = recipe.data;
+  if (data.path.empty()) throw UserError("data.path: empty; give a file or folder with --data");
+  if (!exists(data.path)) throw UserError(fmt::format("{}: no such file or folder; check --data", data.path));
+  const ImageLayout layout = data.kind == "text" ? ImageLayout::kNone : find_image_layout(data.path);
+  if (data.kind == "images" && layout == ImageLayout::kNone)
+    throw UserError(fmt::format("{}: no images: neither class folders of JPEG or PNG, nor a .tar of them, nor IDX or CIFAR files; or set data.kind=\"text\"", data.path));
+  return layout == ImageLayout::kNone ? open_text(recipe) : open_images(recipe, layout, cache);
 }
 
 }  // namespace huajin

@@ -4,31 +4,33 @@
 
 #include "huajin/core/checkpoint.h"
 #include "huajin/core/errors.h"
+#include "huajin/io/file.h"
 #include "huajin/io/safetensors.h"
-#include "huajin/zoo/gpt2.h"
-#include "huajin/zoo/llama.h"
+#include "huajin/zoo/hugging_face.h"
+#include "huajin/zoo/zoo.h"
 
 namespace huajin {
 
 std::unique_ptr<Model> make_model(const Recipe& recipe, const RunInputs& inputs, const std::string& init_from) {
+  const ModelInput input{inputs.classes, inputs.images ? 0 : recipe.batch.length, inputs.channels, inputs.height, inputs.width};
+  if (!init_from.empty() && exists(init_from + "/config.json") && !inputs.images) {
+    auto model = std::make_unique<Model>(model_of_folder(init_from));
+    if (recipe.batch.length > model->context)
+      throw UserError(fmt::format("batch.length={}: the model in {} reads at most {} tokens; give a smaller batch.length", recipe.batch.length, init_from, model->context));
+    const int64_t vocabulary = model->blocks.front().layer->weights.empty() ? 0 : model->blocks.front().layer->weights.front()->shape[0];
+    if (vocabulary < inputs.classes)
+      throw UserError(fmt::format("data.tokenizer: {} tokens, but the model in {} knows {}; use its own tokenizer with data.tokenizer_folder=\"{}\"", inputs.classes, init_from,
+                                  vocabulary, init_from));
+    return model;
+  }
+  const ZooEntry& entry = find_model(recipe.model.name);
+  if (entry.images != inputs.images)
+    throw UserError(fmt::format("model.name=\"{}\": a model of {}, but {} holds {}; choose one of the other kind (`huajin list models`)", entry.name, entry.images ? "images" : "text",
+                                recipe.data.path, inputs.images ? "images" : "text"));
   ChoiceReader reader(recipe.model, "model");
-  if (recipe.model.name == "llama") {
-    LlamaConfig config;
-    config.fields(reader);
-    reader.finish();
-    config.vocabulary = inputs.classes;
-    config.context = recipe.batch.length;
-    return std::make_unique<Model>(llama(config));
-  }
-  if (recipe.model.name == "gpt2") {
-    Gpt2Config config;
-    config.fields(reader);
-    reader.finish();
-    config.vocabulary = inputs.classes;
-    config.context = recipe.batch.length;
-    return std::make_unique<Model>(gpt2(config));
-  }
-  throw UserError(fmt::format("model.name: no such model \"{}\"", recipe.model.name));
+  auto model = std::make_unique<Model>(entry.build(reader, input));
+  reader.finish();
+  return model;
 }
 
 void load_model_folder(RunSession& session, const std::string& folder) { load_weights(session, Safetensors(folder)); }
