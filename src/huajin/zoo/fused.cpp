@@ -3,6 +3,7 @@
 #include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/cat.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/relu.h>
 #include <ATen/ops/rsqrt.h>
@@ -30,7 +31,7 @@ auto with_type(const Tensor& x, Body body) {
 }
 template <class T>
 const T* in(const Tensor& t) {
-  return t.defined() ? t.const_data_ptr<T>() : nullptr;
+  return t.numel() > 0 ? t.const_data_ptr<T>() : nullptr;
 }
 template <class T>
 T* out(const Tensor& t) {
@@ -166,7 +167,7 @@ struct Rotate : torch::autograd::Function<Rotate> {
                                  in<T>(sin) + i % length * (size / 2), heads, size, out<T>(gx) + i * token, sums);
       });
     });
-    return {gx, w.defined() ? gw : Tensor(), Tensor(), Tensor(), Tensor()};
+    return {gx, w.numel() > 0 ? gw : Tensor(), Tensor(), Tensor(), Tensor()};
   }
 };
 
@@ -182,7 +183,8 @@ Tensor relu_squared(const Tensor& x) { return has_kernel(x) ? ReluSquared::apply
 Tensor gated_silu(const Tensor& gate, const Tensor& up) { return has_kernel(gate) ? GatedSilu::apply(gate.contiguous(), up.contiguous()) : at::silu(gate) * up; }
 
 Tensor rotate(const Tensor& x, const Tensor& w, double epsilon, const Tensor& cos, const Tensor& sin) {
-  if (has_kernel(x)) return Rotate::apply(x.contiguous(), w, epsilon, cos, sin);
+  // An autograd function takes no undefined tensor: none is an empty one.
+  if (has_kernel(x)) return Rotate::apply(x.contiguous(), w.defined() ? w : at::empty({0}, x.options().requires_grad(false)), epsilon, cos, sin);
   const Tensor y = w.defined() ? rms_norm(x, w, epsilon) : x, c = cos.unsqueeze(1), s = sin.unsqueeze(1);
   const int64_t half = x.size(3) / 2;
   const Tensor a = y.narrow(3, 0, half), b = y.narrow(3, half, half);
