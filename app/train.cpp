@@ -40,12 +40,11 @@ void say_plan(const Prepared& prepared, const RunInputs& inputs, const CommandLi
 
 int train_command(const CommandLine& line) {
   Prepared prepared = prepare(line);
-  RunInputs inputs = inputs_of(prepared.recipe, cache_folder(line));
   std::unique_ptr<NewFolder> made;
   std::string path;
   if (prepared.rank() == 0) made = std::make_unique<NewFolder>(line.runs_folder, line.run), path = made->get().path();
   if (prepared.communicator) prepared.communicator->broadcast(path, 0);
-  Run run(prepared.recipe, std::move(inputs), RunPlace{line.device, path + "/checkpoints", line.init_from, prepared.communicator});
+  Run run(prepared.recipe, inputs_of(prepared.recipe, cache_folder(line)), RunPlace{line.device, path + "/checkpoints", line.init_from, prepared.communicator});
   if (made) made->get().write("recipe.toml", run.recipe().resolved()), made->begin();
   say_plan(prepared, run.inputs(), line);
   return fit_and_report(run, path, line, FitOptions{prepared.rank(), false, prepared.recipe.data.path.empty()});

@@ -1,0 +1,276 @@
+// Gate G-9: what is wrong with a command, a recipe, data or a file is said in one line that names it and the fix, with exit code 2 (usage) or 3
+// (damaged), before step 1, and nothing is lost.
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "tests/end_to_end/cli_program.h"
+
+namespace huajin::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct BadInput {
+  const char* name;
+  std::vector<std::string> arguments;
+  int code;
+  std::vector<std::string> parts;  // that the line must have
+};
+
+std::string header_only(uint64_t length, const std::string& json) {
+  std::string bytes(8, '\0');
+  std::memcpy(bytes.data(), &length, 8);
+  return bytes + json;
+}
+std::string safetensors(const std::string& json, size_t data) { return header_only(json.size(), json) + std::string(data, '\0'); }
+
+void flip_byte(const std::string& path, double where) {
+  std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+  file.seekg(0, std::ios::end);
+  const auto at = static_cast<std::streamoff>(where * static_cast<double>(file.tellg()));
+  file.seekg(at);
+  const int byte = file.get();
+  file.seekp(at);
+  file.put(static_cast<char>(byte ^ 0x10));
+}
+
+// One finished run of two steps, and files that are wrong in every way; shared by all tests here.
+class Place {
+ public:
+  Place() {
+    text = folder.write("good.txt", words(20000));
+    runs = folder.path() + "/runs";
+    first = run_huajin(train({"--run", "done"}));
+    fs::create_directories(folder.path() + "/empty_folder");
+    folder.write("binary_folder/a.bin", std::string(1000, '\0'));
+    folder.write("empty.txt", "");
+    folder.write("short.txt", "to be");
+    folder.write("latin1.txt", words(5000) + "caf\xe9 and more" + words(5000, 2));
+    folder.write("r/unknown.toml", "[batch]\nrosw = 4\n");
+    folder.write("r/type.toml", "seed = 1\n[batch]\nrows = \"four\"\n");
+    folder.write("r/range.toml", "[batch]\n\nrows = 0\n");
+    folder.write("r/broken.toml", "[batch\nrows = 4\n");
+    folder.write("r/binary.toml", std::string("\x00\x01\xff", 3));
+    folder.write("r/table.toml", "[optimizr]\nlearning_rate = 1\n");
+    folder.write("r/technique.toml", "techniques = [\"samm\"]\n");
+    folder.write("m/none/readme.txt", "no weights");
+    folder.write("m/huge/model.safetensors", header_only(uint64_t{1} << 60, "{}"));
+    folder.write("m/short/model.safetensors", "abc");
+    folder.write("m/overlap/model.safetensors",
+                 safetensors(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},"b":{"dtype":"F32","shape":[2],"data_offsets":[4,12]}})", 12));
+    folder.write("m/outside/model.safetensors", safetensors(R"({"a":{"dtype":"F32","shape":[4],"data_offsets":[0,16]}})", 8));
+    folder.write("m/deep/model.safetensors", safetensors(std::string(100000, '['), 8));
+    folder.write("m/wrap/model.safetensors", safetensors(R"({"a":{"dtype":"F32","shape":[4611686018427387905],"data_offsets":[0,4]}})", 4));
+    folder.write("m/traverse/model.safetensors.index.json", R"({"metadata":{},"weight_map":{"a":"../../good.txt"}})");
+    folder.write("m/other/model.safetensors", safetensors(R"({"a.weight":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})", 8));
+    for (auto* kind : {"none", "huge", "short", "overlap", "outside", "deep", "wrap", "traverse", "other"})
+      fs::copy_file(checkpoint() + "/model/config.json", folder.path() + "/m/" + kind + "/config.json", failed);
+    damaged("flipped", [](const std::string& c) { flip_byte(c + "/model/model.safetensors", 0.7); });
+    damaged("flipped_state", [](const std::string& c) { flip_byte(c + "/state.safetensors", 0.9); });
+    damaged("truncated",
+            [](const std::string& c) { fs::resize_file(c + "/model/model.safetensors", fs::file_size(c + "/model/model.safetensors") / 2); });
+    damaged("no_manifest_hash", [](const std::string& c) { flip_byte(c + "/manifest.json", 0.5); });
+    damaged("missing_file", [](const std::string& c) { fs::remove(c + "/state.json"); });
+    fs::create_directories(runs + "/without/checkpoints");
+    folder.write("runs/without/recipe.toml", read_text(runs + "/done/recipe.toml"));
+    folder.write("idx/train-images-idx3-ubyte", std::string("\x00\x00\x09\x09", 4) + std::string(100, '\0'));
+    folder.write("idx/train-labels-idx1-ubyte", std::string("\x00\x00\x08\x01\x00\x00\x00\x02\x00\x01", 10));
+    mkfifo((folder.path() + "/fifo").c_str(), 0600);
+  }
+  std::string path(const std::string& name) const { return folder.path() + "/" + name; }
+  std::string checkpoint() const {
+    const auto names = names_in(runs + "/done/checkpoints");
+    return names.empty() ? runs : runs + "/done/checkpoints/" + names.back();
+  }
+  std::vector<std::string> train(std::vector<std::string> more) const {
+    std::vector<std::string> all{"train", "--data", text, "--runs-dir", runs, "--budget", "2step", "--quiet", "--set", "model.layers=1"};
+    for (auto* set : {"model.width=32", "model.heads=2", "batch.rows=2", "batch.length=16"}) all.insert(all.end(), {"--set", set});
+    all.insert(all.end(), more.begin(), more.end());
+    return all;
+  }
+  std::vector<std::string> with_data(const std::string& data, std::vector<std::string> more = {}) const {
+    more.insert(more.begin(), {"--data", data});
+    auto all = train({});
+    all.erase(all.begin() + 1, all.begin() + 3);
+    all.insert(all.end(), more.begin(), more.end());
+    return all;
+  }
+  std::vector<std::string> set(const std::string& key_value) const { return train({"--set", key_value}); }
+
+  TemporaryFolder folder;
+  std::string text, runs;
+  Ran first;
+
+ private:
+  void damaged(const std::string& name, const std::function<void(const std::string&)>& damage) {
+    fs::copy(runs + "/done", runs + "/" + name, fs::copy_options::recursive, failed);
+    for (auto& checkpoint_name : names_in(runs + "/" + name + "/checkpoints")) damage(runs + "/" + name + "/checkpoints/" + checkpoint_name);
+  }
+  std::error_code failed;
+};
+
+Place& place() {
+  static Place shared;
+  return shared;
+}
+
+std::vector<BadInput> data_cases() {
+  const Place& p = place();
+  return {
+      {"no such path", p.with_data("/no/such.txt"), 2, {"/no/such.txt"}},
+      {"path through a file", p.with_data(p.text + "/inner.txt"), 2, {"good.txt/inner.txt"}},
+      {"empty file", p.with_data(p.path("empty.txt")), 2, {"empty.txt"}},
+      {"folder without files", p.with_data(p.path("empty_folder")), 2, {"empty_folder"}},
+      {"folder of binary junk", p.with_data(p.path("binary_folder")), 2, {"binary_folder"}},
+      {"shorter than a context", p.with_data(p.path("short.txt")), 2, {"short.txt", "16"}},
+      {"invalid UTF-8 for characters", p.with_data(p.path("latin1.txt"), {"--set", "data.tokenizer=characters"}), 2, {"latin1.txt", "5003", "bytes"}},
+      {"a device", p.with_data("/dev/zero"), 2, {"/dev/zero"}},
+      {"a pipe", p.with_data(p.path("fifo")), 2, {"fifo"}},
+      {"validation missing", p.train({"--val", "/no/val.txt"}), 2, {"/no/val.txt"}},
+      {"validation empty", p.train({"--val", p.path("empty.txt")}), 2, {"empty.txt"}},
+      {"text as images", p.set("data.kind=images"), 2, {"good.txt"}},
+      {"unknown tokenizer", p.set("data.tokenizer=bpee"), 2, {"data.tokenizer", "bpee", "did you mean \"bpe\""}},
+      {"gpt2 without its folder", p.set("data.tokenizer=gpt2"), 2, {"data.tokenizer_folder"}},
+      {"tokenizer folder missing", p.set("data.tokenizer_folder=/no/tokenizer"), 2, {"/no/tokenizer"}},
+      {"vocabulary too small", p.set("data.vocabulary=12"), 2, {"data.vocabulary = 12", "at least 257"}},
+      {"wrong IDX magic", p.with_data(p.path("idx")), 3, {"train-images-idx3-ubyte"}},
+  };
+}
+
+std::vector<BadInput> recipe_cases() {
+  const Place& p = place();
+  const auto recipe = [&](const char* name) { return p.train({"--recipe", p.path(std::string("r/") + name)}); };
+  return {
+      {"no recipe file", recipe("none.toml"), 2, {"none.toml"}},
+      {"recipe is a folder", p.train({"--recipe", p.path("r")}), 2, {"/r"}},
+      {"unknown key", recipe("unknown.toml"), 2, {"unknown.toml:2", "batch.rosw", "did you mean \"rows\""}},
+      {"wrong type", recipe("type.toml"), 2, {"type.toml:3", "batch.rows", "whole number"}},
+      {"out of range", recipe("range.toml"), 2, {"range.toml:3", "batch.rows = 0", "at least 1"}},
+      {"not TOML", recipe("broken.toml"), 2, {"broken.toml:1", "TOML"}},
+      {"binary recipe", recipe("binary.toml"), 2, {"binary.toml"}},
+      {"unknown table", recipe("table.toml"), 2, {"table.toml:1", "did you mean \"optimizer\""}},
+      {"unknown technique", recipe("technique.toml"), 2, {"technique.toml:1", "samm", "did you mean \"sam\""}},
+      {"set without value", p.set("batch.rows"), 2, {"key=value"}},
+      {"set of an unknown key", p.set("optimizer.lerning_rate=1"), 2, {"--set", "lerning_rate", "did you mean \"learning_rate\""}},
+      {"set of an unknown table", p.set("smaa.rho=1"), 2, {"--set", "smaa"}},
+      {"set of a negative", p.set("optimizer.learning_rate=-1"), 2, {"learning_rate", "-1", "greater than 0"}},
+      {"set of NaN", p.set("optimizer.learning_rate=nan"), 2, {"learning_rate", "finite"}},
+      {"unknown optimizer", p.set("optimizer=adamv"), 2, {"adamv", "did you mean \"adamw\""}},
+      {"unknown schedule", p.set("schedule=linaer"), 2, {"linaer", "did you mean \"linear\""}},
+      {"unknown model", p.set("model=lama"), 2, {"lama", "did you mean \"llama\""}},
+      {"optimizer as a technique", p.set("techniques=[\"adamw\"]"), 2, {"adamw", "optimizer=adamw"}},
+      {"technique twice", p.set("techniques=[\"sam\",\"sam\"]"), 2, {"sam", "twice"}},
+      {"heads that do not divide", p.set("model.heads=5"), 2, {"model", "5", "32"}},
+      {"image model for text", p.set("model=small_cnn"), 2, {"small_cnn"}},
+      {"warm-up longer than the run", p.set("schedule.warmup_steps=10"), 2, {"warmup_steps", "10", "2"}},
+      {"precision unknown", p.set("precision=bf61"), 2, {"precision", "bf61", "bf16"}},
+      {"ranks that were not started", p.set("layout.data=2"), 2, {"layout.data", "2", "mpirun"}},
+      {"checkpoint cadence", p.set("checkpoint.every=often"), 2, {"checkpoint.every", "often"}},
+      {"evaluation cadence", p.set("evaluation.every=60s"), 2, {"evaluation.every", "60s", "step"}},
+      {"budget without unit", p.train({"--budget", "10"}), 2, {"--budget", "\"10\"", "unit"}},
+      {"budget negative", p.train({"--budget=-5s"}), 2, {"--budget", "negative"}},
+      {"budget unknown unit", p.train({"--budget", "5parsec"}), 2, {"parsec", "500step"}},
+      {"budget zero", p.train({"--budget", "0s"}), 2, {"greater than 0"}},
+      {"no CUDA here", p.train({"--device", "cuda"}), 2, {"cuda", "--device cpu"}},
+  };
+}
+
+std::vector<BadInput> file_cases() {
+  const Place& p = place();
+  const auto from = [&](const char* name) { return p.train({"--init-from", p.path(std::string("m/") + name)}); };
+  const auto of = [&](const char* command, const char* run) { return std::vector<std::string>{command, run, "--runs-dir", p.runs}; };
+  return {
+      {"init from nowhere", p.train({"--init-from", "/no/model"}), 2, {"/no/model"}},
+      {"init without weights", from("none"), 2, {"m/none"}},
+      {"header length huge", from("huge"), 3, {"huge/model.safetensors"}},
+      {"file of three bytes", from("short"), 3, {"short/model.safetensors"}},
+      {"offsets overlap", from("overlap"), 3, {"overlap/model.safetensors"}},
+      {"offsets outside", from("outside"), 3, {"outside/model.safetensors"}},
+      {"deep JSON", from("deep"), 3, {"deep/model.safetensors"}},
+      {"shape wraps around", from("wrap"), 3, {"wrap/model.safetensors"}},
+      {"path traversal in an index", from("traverse"), 3, {"traverse", "../../good.txt"}},
+      {"weights of another model", from("other"), 2, {"a.weight"}},
+      {"unwritable runs folder", p.train({"--runs-dir", "/proc/huajin"}), 2, {"/proc/huajin"}},
+      {"runs folder is a file", p.train({"--runs-dir", p.text}), 2, {"good.txt"}},
+      {"run is there already", p.train({"--run", "done"}), 2, {"done", "resume"}},
+      {"run name with a path", p.train({"--run", "../elsewhere"}), 2, {"../elsewhere"}},
+      {"resume nothing", of("resume", "nothing"), 2, {"nothing"}},
+      {"resume without checkpoint", of("resume", "without"), 2, {"without"}},
+      {"resume a flipped bit", of("resume", "flipped"), 3, {"flipped"}},
+      {"resume a flipped state", of("resume", "flipped_state"), 3, {"flipped_state"}},
+      {"resume truncated", of("resume", "truncated"), 3, {"truncated"}},
+      {"resume a changed manifest", of("resume", "no_manifest_hash"), 3, {"no_manifest_hash"}},
+      {"resume with a file missing", of("resume", "missing_file"), 3, {"missing_file"}},
+      {"verify a flipped bit", {"verify", "flipped", "--runs-dir", p.runs, "--json"}, 3, {"flipped", "model.safetensors"}},
+      {"verify truncated", {"verify", "truncated", "--runs-dir", p.runs, "--json"}, 3, {"truncated", "model.safetensors"}},
+      {"eval damaged", of("eval", "truncated"), 3, {"truncated"}},
+      {"generate damaged", of("generate", "truncated"), 3, {"truncated"}},
+      {"generate without runs", {"generate", "--runs-dir", p.path("empty_folder")}, 2, {"empty_folder"}},
+      {"compare an unfinished run", {"compare", "done", "without", "--runs-dir", p.runs}, 2, {"without", "resume"}},
+      {"plan of an unfinished run", of("plan", "without"), 2, {"without"}},
+      {"inspect nothing", {"data", "inspect", "/no/data"}, 2, {"/no/data"}},
+      {"bench an unknown model", {"bench", "step", "gpt2-125m"}, 2, {"gpt2-125m", "did you mean"}},
+      {"bench a model of images", {"bench", "step", "resnet"}, 2, {"resnet"}},
+  };
+}
+
+class CliBadInput : public testing::TestWithParam<std::vector<BadInput> (*)()> {};
+
+TEST_P(CliBadInput, OneLineNamesItAndTheFix) {
+  ASSERT_EQ(place().first.code, 0) << place().first.err;
+  const auto before = names_in(place().runs);
+  const std::string hash = read_text(place().runs + "/done/result.json");
+  for (const BadInput& bad : GetParam()()) {
+    SCOPED_TRACE(bad.name);
+    HowToRun how;
+    how.timeout_seconds = 60;
+    const Ran ran = run_huajin(bad.arguments, how);
+    EXPECT_EQ(ran.code, bad.code) << ran.err;
+    EXPECT_EQ(std::count(ran.err.begin(), ran.err.end(), '\n'), 1) << ran.err;
+    EXPECT_LT(ran.err.size(), 600u) << ran.err;
+    for (auto& part : bad.parts) EXPECT_NE(ran.err.find(part), std::string::npos) << ran.err << "lacks " << part;
+    for (auto* noise : {"INTERNAL ASSERT", "frame #", "terminate called", "Exception raised", "fault of huajin"})
+      EXPECT_EQ(ran.err.find(noise), std::string::npos) << ran.err;
+    EXPECT_EQ(names_in(place().runs), before) << "something was left, or lost";
+  }
+  EXPECT_EQ(read_text(place().runs + "/done/result.json"), hash);
+  EXPECT_EQ(run_huajin({"verify", "done", "--runs-dir", place().runs}).code, 0);
+}
+INSTANTIATE_TEST_SUITE_P(Data, CliBadInput, testing::Values(data_cases));
+INSTANTIATE_TEST_SUITE_P(Recipes, CliBadInput, testing::Values(recipe_cases));
+INSTANTIATE_TEST_SUITE_P(Files, CliBadInput, testing::Values(file_cases));
+
+TEST(CliHardInput, AHugeFileOfOneCharacterTakesBoundedMemory) {
+  const TemporaryFolder folder;
+  const std::string text = folder.write("a.txt", std::string(32 << 20, 'a'));
+  const Ran ran = run_huajin({"train", "--data", text, "--runs-dir", folder.path() + "/runs", "--budget", "2step", "--quiet", "--set",
+                              "data.tokenizer=bpe", "--set", "evaluation.every=never", "--set", "model.layers=1"});
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_LT(ran.peak_rss_mb, 1200);
+}
+
+TEST(CliHardInput, TwoProcessesOnOneRunFolder) {
+  const Place& p = place();
+  HowToRun how;
+  Ran second;
+  how.meanwhile = [&](pid_t) {
+    for (int i = 0; i < 100 && !fs::exists(p.runs + "/shared/log.jsonl"); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    second = run_huajin({"resume", "shared", "--runs-dir", p.runs});
+  };
+  const Ran ran = run_huajin(p.train({"--run", "shared", "--budget", "6s"}), how);
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_EQ(second.code, 2) << second.err;
+  EXPECT_NE(second.err.find("shared"), std::string::npos) << second.err;
+  EXPECT_EQ(std::count(second.err.begin(), second.err.end(), '\n'), 1) << second.err;
+  EXPECT_EQ(run_huajin({"verify", "shared", "--runs-dir", p.runs}).code, 0);
+}
+
+}  // namespace
+}  // namespace huajin::test
