@@ -168,7 +168,7 @@ set_up_release() {
     began=$(mktemp "$build/.began.XXXX")  # a source that changes while this builds is newer, and built again next time
     printf '%s\n' "$torch" > "$began"
     sleep 0.01
-    compile release "$build" huajin
+    compile release "$build" all
     mv -f -- "$began" "$build/ready"
   fi
   release_lock

@@ -23,6 +23,7 @@ import zipfile
 WANTED = {"torch": None, "nvidia-cuda-runtime": "13.5.37", "nvidia-cuda-cupti": "13.5.25"}  # None: of the folder's name
 ROOM_GB = {"": 2.2, "-cuda": 13.0}
 TRIES = 6
+PAUSE = float(os.environ.get("HUAJIN_RETRY_PAUSE", "0.5"))  # seconds before the second try; doubled each time
 
 
 class Failure(Exception):
@@ -166,7 +167,7 @@ def download(file, folder, label, context):
             if attempt + 1 == TRIES:
                 have = os.path.getsize(part) / 1e6 if os.path.exists(part) else 0
                 raise Failure(f"download of {file['filename']} failed {TRIES} times ({error}); {have:.0f} MB are kept, run the same command again to go on from there") from error
-            time.sleep(2**attempt / 2)
+            time.sleep(PAUSE * 2**attempt)
             continue
         if not wanted or sha256_of(part) == wanted:
             os.rename(part, path)
