@@ -87,10 +87,12 @@ struct Spoil : Technique {
   enum What { kLoss, kInfiniteLoss, kGradient };
   Spoil(What w, int64_t from, int64_t to) : what(w), first(from), last(to) {}
   std::string_view name() const override { return "spoil"; }
-  void on_batch(Step& step) override { now = step.progress.draw >= first && step.progress.draw <= last; }
+  void on_batch(Step& step) override {
+    if (step.progress.draw >= first && step.progress.draw <= last) step.batch.extra["spoil"] = step.batch.id;
+  }
   Loss loss(const Outputs& out, const Examples& in, FunctionRef<Loss(const Outputs&, const Examples&)> next) const override {
     Loss loss = next(out, in);
-    if (!now) return loss;
+    if (!in.index.extra.count("spoil")) return loss;
     if (what == kLoss) loss.data() = loss.data() * std::nan("");
     if (what == kInfiniteLoss) loss.data() = loss.data() * std::numeric_limits<double>::infinity();
     if (what == kGradient) loss.data() = loss.data() + (loss.data() * 0).sqrt();  // value 0, slope 0 / 0
@@ -98,7 +100,6 @@ struct Spoil : Technique {
   }
   What what;
   int64_t first, last;
-  bool now = false;
 };
 
 struct Notes : Observer {

@@ -16,7 +16,7 @@ struct Row {
   nlohmann::json on;   // options that make it act within twelve steps of the tiny run
   nlohmann::json off;  // options with which it does nothing; null: it cannot be off (a run has exactly one optimizer), and says why in `off_reason`
   Data data = Data::kBoth;
-  std::string off_reason;
+  std::string off_reason{};
 };
 
 const std::vector<Row>& conformance_table();

@@ -98,12 +98,13 @@ struct TinyBody : Layer {
 struct TinyMiddle : Layer {
   explicit TinyMiddle(double d) : drop(d) {}
   Weight weight{this, "weight", {12, 12}, {.init = normal(0.3)}};
-  // A running mean, as normalisation layers keep: changed by recording only.
+  // A running mean, as normalisation layers keep: recorded in training, used in evaluation.
   Weight mean{this, "running_mean", {12}, {.role = Role::kStatistic, .trainable = false, .momentum = 0.1}};
   double drop;
   Tensor forward(Forward& f, const Tensor& x) const override {
     if (f.training) f.record(mean, x.detach().mean(0), static_cast<double>(x.size(0)));
-    return x + f.dropout(at::tanh(at::linear(x - f[mean].to(x.scalar_type()), f[weight])), drop, *this, 1, false);
+    const Tensor centred = f.training ? x : x - f[mean].to(x.scalar_type());
+    return x + f.dropout(at::tanh(at::linear(centred, f[weight])), drop, *this, 1, false);
   }
 };
 struct TinyTop : Layer {

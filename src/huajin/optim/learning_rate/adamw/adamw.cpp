@@ -12,6 +12,8 @@ void adamw_update(const std::vector<Tensor>& w, const std::vector<Tensor>& g, co
   // The kernel only reads the count, so one tensor serves all. float32 holds it exactly up to 2^24 steps.
   const std::vector<Tensor> steps(w.size(), at::full({}, static_cast<double>(n.step), at::TensorOptions(at::kFloat).device(w[0].device())));
   at::_fused_adamw_(w, g, m, v, {}, steps, n.rate, n.beta1, n.beta2, n.weight_decay, n.epsilon, /*amsgrad=*/false, /*maximize=*/false);
+  // The fused kernel does not count as a change, and the engine renews bf16 and fp16 working copies only of what changed.
+  for (const Tensor& tensor : w) tensor.unsafeGetTensorImpl()->bump_version();
 }
 
 Tensor gradient_or_zeros(const Parameter& p) { return p.grad.defined() ? p.grad.contiguous() : at::zeros_like(p.value); }

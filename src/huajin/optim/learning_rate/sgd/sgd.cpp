@@ -10,6 +10,8 @@ void sgd_update(const std::vector<Tensor>& w, const std::vector<Tensor>& g, cons
   // A velocity of zeros before the first step gives the same numbers as the kernel's own first step.
   at::_fused_sgd_(w, g, n.momentum > 0 ? at::TensorList(velocity) : at::TensorList(), n.weight_decay, n.momentum, n.rate, /*dampening=*/0.0,
                   n.nesterov && n.momentum > 0, /*maximize=*/false, /*is_first_step=*/false);
+  // The fused kernel does not count as a change, and the engine renews bf16 and fp16 working copies only of what changed.
+  for (const Tensor& tensor : w) tensor.unsafeGetTensorImpl()->bump_version();
 }
 
 void SgdOptimizer::begin(const Step&, double rate_factor) { rate_ = config_.learning_rate * rate_factor; }
