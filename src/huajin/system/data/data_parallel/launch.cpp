@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "huajin/core/errors.h"
+#include "huajin/core/process.h"
 #include "huajin/system/data/data_parallel/rank_communicator.h"
 #include "huajin/system/data/data_parallel/shared_memory.h"
 #ifdef HUAJIN_MPI
@@ -40,10 +41,8 @@ cpu_set_t own_cores() {
   return set;
 }
 
-Launched alone(const LaunchOptions& options) {
-  const cpu_set_t cores = own_cores();
-  Launched result{single_process(), threads_for(CPU_COUNT(&cores), 1), "1 process"};
-  return result;
+Launched alone() {
+  return {single_process(), usable_cores(), "1 process"};
 }
 
 }  // namespace
@@ -58,13 +57,13 @@ namespace {
 // Foreground threads may look for a while; a sender that shares its core with a computing thread must not.
 constexpr int kForegroundSpins = 4000, kBackgroundSpins = 100;
 
-struct Machine {  // the ranks beside this one
+struct Neighbours {  // the ranks beside this one
   int rank = 0, ranks = 1, threads = 1;
   bool crowded = false;  // more ranks than cores: whoever waits should sleep
 };
 
-Machine look_around(MPI_Comm local) {
-  Machine machine;
+Neighbours look_around(MPI_Comm local) {
+  Neighbours machine;
   MPI_Comm_rank(local, &machine.rank);
   MPI_Comm_size(local, &machine.ranks);
   const cpu_set_t own = own_cores();
@@ -76,13 +75,13 @@ Machine look_around(MPI_Comm local) {
     CPU_AND(&common, &own, &other);
     sharing += CPU_COUNT(&common) > 0;
   }
-  machine.threads = threads_for(CPU_COUNT(&own), sharing);
+  machine.threads = threads_for(std::min(CPU_COUNT(&own), usable_cores()), sharing);
   machine.crowded = sharing > CPU_COUNT(&own);
   return machine;
 }
 
 // Null where the machine has no room in /dev/shm: every rank then uses MPI.
-std::shared_ptr<SharedSegment> shared_segment(MPI_Comm world, const Machine& machine, std::string& why_not) {
+std::shared_ptr<SharedSegment> shared_segment(MPI_Comm world, const Neighbours& machine, std::string& why_not) {
   char name[64] = {};
   std::shared_ptr<SharedSegment> segment;
   if (machine.rank == 0) {
@@ -118,7 +117,7 @@ std::shared_ptr<SharedSegment> shared_segment(MPI_Comm world, const Machine& mac
 
 Launched launch(const LaunchOptions& options) {
   const int expected = ranks_in_environment();
-  if (expected <= 1) return alone(options);
+  if (expected <= 1) return alone();
   int given = MPI_THREAD_SINGLE, initialized = 0;
   MPI_Initialized(&initialized);
   if (!initialized) MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &given);
@@ -132,7 +131,7 @@ Launched launch(const LaunchOptions& options) {
   MPI_Comm_dup(MPI_COMM_WORLD, &world);
   MPI_Comm_dup(MPI_COMM_WORLD, &background);
   MPI_Comm_split_type(world, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &local);
-  const Machine machine = look_around(local);
+  const Neighbours machine = look_around(local);
   int one_machine = machine.ranks == ranks, everyone = 0;
   MPI_Allreduce(&one_machine, &everyone, 1, MPI_INT, MPI_MIN, world);
 
@@ -167,7 +166,7 @@ Launched launch(const LaunchOptions& options) {
 #else
 Launched launch(const LaunchOptions& options) {
   if (launched_with_ranks()) throw UserError("started with several ranks, but this huajin was built without MPI; install libopenmpi-dev and build again, or start one process");
-  return alone(options);
+  return alone();
 }
 #endif
 

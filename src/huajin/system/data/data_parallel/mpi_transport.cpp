@@ -12,7 +12,7 @@
 namespace huajin {
 namespace {
 
-constexpr int64_t kPieceBytes = 4 << 20;
+constexpr int64_t kMpiPieceBytes = 4 << 20;
 constexpr int kRollTag = 77;
 constexpr double kRollSeconds = 1;
 constexpr size_t kRollBytes = 112;
@@ -30,15 +30,15 @@ class MpiTransport : public Transport {
 
   void reduce(void* data, int64_t count, Wire wire, const std::string& what) override {
     begin(what);
-    const int64_t size = bytes_of(wire), piece = kPieceBytes / size;
+    const int64_t size = bytes_of(wire), piece = kMpiPieceBytes / size;
     for (int64_t at = 0; at < count; at += piece) reduce_piece(static_cast<char*>(data) + at * size, std::min(piece, count - at), wire);
   }
 
   void broadcast(void* data, int64_t bytes, int from, const std::string& what) override {
     begin(what);
-    for (int64_t at = 0; at < bytes; at += kPieceBytes) {
+    for (int64_t at = 0; at < bytes; at += kMpiPieceBytes) {
       MPI_Request request;
-      check(MPI_Ibcast(static_cast<char*>(data) + at, static_cast<int>(std::min(kPieceBytes, bytes - at)), MPI_BYTE, from, comm_, &request));
+      check(MPI_Ibcast(static_cast<char*>(data) + at, static_cast<int>(std::min(kMpiPieceBytes, bytes - at)), MPI_BYTE, from, comm_, &request));
       wait(request);
     }
     if (bytes == 0) barrier(what);
@@ -47,8 +47,8 @@ class MpiTransport : public Transport {
   void gather(const void* part, int64_t bytes, void* all, const std::string& what) override {
     begin(what);
     std::vector<char> pieces;
-    for (int64_t at = 0; at < bytes; at += kPieceBytes) {
-      const int64_t n = std::min(kPieceBytes, bytes - at);
+    for (int64_t at = 0; at < bytes; at += kMpiPieceBytes) {
+      const int64_t n = std::min(kMpiPieceBytes, bytes - at);
       pieces.resize(static_cast<size_t>(n * ranks_));
       MPI_Request request;
       check(MPI_Iallgather(static_cast<const char*>(part) + at, static_cast<int>(n), MPI_BYTE, pieces.data(), static_cast<int>(n), MPI_BYTE, comm_, &request));
