@@ -182,6 +182,9 @@ TEST_F(SessionCheckpoint, StopAtEveryStepIsBitwise) { stop_at_every_step(folder_
 TEST_F(SessionCheckpoint, StopAtEveryStepIsBitwiseWithSamInDouble) {
   stop_at_every_step(folder_, {.sam = true, .compute = at::kDouble, .master = at::kDouble});
 }
+// The uninterrupted run must renew its working copies as a resumed one does.
+TEST_F(SessionCheckpoint, StopAtEveryStepIsBitwiseInBfloat16) { stop_at_every_step(folder_, {.compute = at::kBFloat16}); }
+TEST_F(SessionCheckpoint, StopAtEveryStepIsBitwiseInBfloat16WithSgd) { stop_at_every_step(folder_, {.optimizer = "sgd", .compute = at::kBFloat16}); }
 TEST_F(SessionCheckpoint, StopAtEveryStepIsBitwiseInHalfWithItsScaler) {
   stop_at_every_step(folder_, {.compute = at::kHalf});
   const Json json = parse_json(OpenCheckpoint(newest_good_checkpoint(folder_ + "/5").path).state_json(), "state");
