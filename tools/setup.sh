@@ -59,6 +59,7 @@ run_step() {
       dlstatus:*) IFS=: read -r _ _ percent _ <<< "$line" && percent=${percent%%[.,]*} && percent=$((percent / 2)) ;;
       pmstatus:*) IFS=: read -r _ detail percent _ <<< "$line" && percent=${percent%%[.,]*} && percent=$((50 + percent / 2)) ;;
       percent\ *) percent=${line#* } ;;
+      \[*/*\]\ Re-*) ;;
       \[*/*\]*)
         local finished=${line#[} all=${line#*/}
         finished=${finished%%/*} all=${all%%]*} detail=${line#*] }
