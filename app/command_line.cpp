@@ -114,7 +114,7 @@ std::vector<CommandText> commands() {
       {"explain", "what a technique, model or recipe table is, and its keys", with("NAME", "such as adamw, llama, sam, batch", 1, 1)},
       {"data", "inspect, tokenize or pack data", build_data},
       {"doctor", "what this machine is and what huajin chose",
-       [](CLI::App& app, CommandLine& line) { app.add_flag("--fast", line.fast, "without measurements"); }},
+       [](CLI::App& app, CommandLine& line) { app.add_flag("--fast", line.fast, "shorter measurements, none of the disk"); }},
   };
 }
 
