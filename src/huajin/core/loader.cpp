@@ -15,9 +15,8 @@ bool same(const Tensor& a, const Tensor& b) {
   return !a.defined() || a.is_same(b) || (a.sizes() == b.sizes() && at::equal(a, b));
 }
 
-bool same_rows(const Batch& a, const Batch& b) {
-  return a.length == b.length && same(a.id, b.id) && same(a.partner, b.partner) && same(a.noise, b.noise);
-}
+// Partners are not compared: they are loaded when asked for.
+bool same_rows(const Batch& a, const Batch& b) { return a.length == b.length && same(a.id, b.id) && same(a.noise, b.noise); }
 
 }  // namespace
 
@@ -43,16 +42,16 @@ Batch Loader::draw(const Draw& draw, const Progress& progress) const {
 }
 
 Examples Loader::read(const Batch& rows, int64_t draw) const {
-  const Tensor noise = rows.noise.defined() ? rows.noise : rows.id;
-  Examples examples = source_.load(rows.id, rows.length, noise, draw, true);
-  if (rows.partner.defined()) {
-    // The partner's own stream, so that a pair does not share its crop.
-    Examples partner = source_.load(rows.partner, rows.length, rows.partner, draw, true);
-    examples.partner_inputs = partner.inputs;
-    examples.partner_targets = partner.targets;
-  }
+  return source_.load(rows.id, rows.length, rows.noise.defined() ? rows.noise : rows.id, draw, true);
+}
+
+// The partner has its own stream, so that a pair does not share its crop.
+void Loader::add_partners(Examples& examples, const Batch& rows, int64_t draw) const {
   examples.index = rows;
-  return examples;
+  if (!rows.partner.defined()) return;
+  Examples partner = source_.load(rows.partner, rows.length, rows.partner, draw, true);
+  examples.partner_inputs = partner.inputs;
+  examples.partner_targets = partner.targets;
 }
 
 void Loader::announce(const Batch& rows, int64_t draw) {
@@ -83,15 +82,10 @@ Examples Loader::load(const Batch& rows, int64_t draw) {
     }
     if (found) ready_.wait(lock, [&] { return found->done; });
   }
-  if (!found) {
-    Examples examples = read(rows, draw);
-    account();
-    return examples;
-  }
+  if (found && found->error) std::rethrow_exception(found->error);
+  Examples examples = found ? found->result : read(rows, draw);
+  add_partners(examples, rows, draw);
   account();
-  if (found->error) std::rethrow_exception(found->error);
-  Examples examples = found->result;
-  examples.index = rows;  // weights may have been edited since
   return examples;
 }
 

@@ -17,7 +17,6 @@ namespace huajin {
 
 class Loader {
  public:
-  // `plan`: the draw that a progress asks for (recipe's rows and length through every technique's on_draw).
   Loader(const Source& source, uint64_t seed, int64_t workers);
   ~Loader();
   Loader(const Loader&) = delete;
@@ -41,6 +40,7 @@ class Loader {
   };
   void work();
   Examples read(const Batch& rows, int64_t draw) const;
+  void add_partners(Examples& examples, const Batch& rows, int64_t draw) const;
 
   const Source& source_;
   uint64_t seed_;

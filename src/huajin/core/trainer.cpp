@@ -124,19 +124,17 @@ void Trainer::evaluate_through(size_t i, FunctionRef<void()> innermost) {
   session_.techniques()[i]->evaluate(session_, [&, i] { evaluate_through(i + 1, innermost); });
 }
 
-// Rows of the next draw are known unless a technique chooses them by what it sees: loading runs ahead.
+// Rows of the next draw are known: loading runs ahead. What techniques make of them in on_batch is not; partners and rows that they choose are loaded when asked for.
 void Trainer::announce_next() {
   Progress next = state_.progress;
   const Draw current = recipe_draw(next);
   next.draw++;
   next.examples += current.rows * current.candidates;
   next.tokens += current.rows * current.candidates * session_.source().units_per_row(current.length);
-  Step step{session_, session_.loader().draw(recipe_draw(next), next), next, {}, {}, {}, {}, {}, 0, false};
-  if (session_.needs() & kExampleLosses) return;
-  for (auto& technique : session_.techniques())
-    if (!(technique->needs() & kChangesShapes)) technique->on_batch(step);
+  const Draw draw = recipe_draw(next);
+  if (draw.candidates != 1) return;
   auto& comm = session_.communicator();
-  for (Batch& micro : cut_batch(step.batch, comm.rank(), comm.ranks(), session_.options().micro_rows)) session_.loader().announce(micro, next.draw);
+  for (Batch& micro : cut_batch(session_.loader().draw(draw, next), comm.rank(), comm.ranks(), session_.options().micro_rows)) session_.loader().announce(micro, next.draw);
 }
 
 void Trainer::not_finite(Step& step) {
