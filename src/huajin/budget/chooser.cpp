@@ -87,9 +87,9 @@ struct TextSize {
 };
 // Tuned with the 1.1 MB of tinyshakespeare on two cores (docs/design/chooser.md has the figures); the last lines follow the same growth.
 constexpr TextSize kTextSizes[] = {
-    {20, 2, 128, 4, 128, 8, 0, 0.02},       {90, 3, 128, 4, 128, 8, 0, 0.02},        {240, 4, 160, 5, 128, 8, 0, 0.02},
-    {900, 5, 192, 6, 256, 8, 0, 0.02},      {3600, 6, 256, 8, 256, 16, 0, 0.02},     {14400, 8, 384, 6, 512, 16, 0, 0.015},
-    {86400, 10, 512, 8, 512, 32, 0, 0.015}, {1e300, 12, 768, 12, 1024, 32, 0, 0.01},
+    {20, 2, 128, 4, 128, 8, 1024, 0.02},        {60, 2, 160, 4, 128, 8, 1024, 0.02},         {150, 3, 160, 4, 128, 8, 1024, 0.02},
+    {400, 4, 192, 6, 128, 8, 2048, 0.02},       {900, 5, 256, 8, 256, 8, 2048, 0.02},        {3600, 6, 320, 10, 256, 16, 4096, 0.02},
+    {14400, 8, 384, 6, 512, 16, 8192, 0.015},   {86400, 10, 512, 8, 512, 32, 16384, 0.015},  {1e300, 12, 768, 12, 1024, 32, 32768, 0.01},
 };
 
 void set(Choice& choice, const char* key, const std::string& value) { choice.given[key] = value; }
@@ -112,6 +112,7 @@ void choose_text(Choosing& out, const DataFacts& facts, double seconds, double s
   set(r.model, "qk_norm", "true");
   set(r.model, "activation", toml_quoted("relu2"));
   set(r.model, "zero_output", "true");
+  set(r.model, "tied", "false");
   r.optimizer = {"muon", {}, {}};
   set(r.optimizer, "learning_rate", number_text(size->rate));
   r.schedule = {"linear", {}, {}};
