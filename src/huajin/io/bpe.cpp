@@ -59,13 +59,13 @@ int64_t MergeTable::rank(uint32_t left, uint32_t right) const {
 }
 
 BpeTokenizer::BpeTokenizer(std::string kind, std::vector<std::string> tokens, std::vector<uint32_t> byte_ids, std::vector<MergeTable::Merge> merges,
-                           int64_t first_special, size_t longest_word)
+                           std::set<uint32_t> special, size_t longest_word)
     : kind_(std::move(kind)),
       tokens_(std::move(tokens)),
       byte_ids_(std::move(byte_ids)),
       merges_(std::move(merges)),
       table_(merges_),
-      first_special_(first_special),
+      special_(std::move(special)),
       longest_word_(longest_word) {}
 
 std::string BpeTokenizer::bytes_of(uint32_t id) const {
@@ -110,10 +110,10 @@ void BpeTokenizer::encode_word(std::string_view word, std::vector<uint32_t>& ids
 
 void BpeTokenizer::encode(std::string_view text, std::vector<uint32_t>& ids) const {
   static const WordSplit split;
-  struct Range {
+  struct Written {
     size_t begin, count;
   };
-  std::unordered_map<std::string_view, Range> known;  // words of this text -> where in ids they were written first
+  std::unordered_map<std::string_view, Written> known;  // words of this text -> where in ids they were written first
   split.each(text, [&](std::string_view whole) {
     for (size_t at = 0; at < whole.size(); at += longest_word_) {
       const std::string_view word = whole.substr(at, longest_word_);
@@ -127,7 +127,7 @@ void BpeTokenizer::encode(std::string_view text, std::vector<uint32_t>& ids) con
       }
       const size_t begin = ids.size();
       encode_word(word, ids);
-      if (known.size() < 200000 && word.size() < 64) known.emplace(word, Range{begin, ids.size() - begin});
+      if (known.size() < 200000 && word.size() < 64) known.emplace(word, Written{begin, ids.size() - begin});
     }
   });
 }
@@ -172,7 +172,7 @@ std::vector<std::pair<std::string, std::string>> BpeTokenizer::files() const {
   Json vocabulary = Json::object(), pairs = Json::array(), added = Json::array();
   for (int64_t id = 0; id < static_cast<int64_t>(tokens_.size()); ++id) {
     const std::string& token = tokens_[static_cast<size_t>(id)];
-    if (id < first_special_) {
+    if (special_.count(static_cast<uint32_t>(id)) == 0) {
       vocabulary[bytes_to_printable(token)] = id;
     } else {
       vocabulary[token] = id;
@@ -211,8 +211,7 @@ std::unique_ptr<Tokenizer> train_bpe(std::string_view text, int64_t vocabulary) 
   std::vector<uint32_t> byte_ids;
   for (uint32_t b = 0; b < 256; ++b) tokens.push_back(std::string(1, static_cast<char>(b))), byte_ids.push_back(b);
   for (auto& m : merges) tokens.push_back(tokens[m.left] + tokens[m.right]);
-  const auto count = static_cast<int64_t>(tokens.size());
-  return std::make_unique<BpeTokenizer>("bpe", std::move(tokens), std::move(byte_ids), std::move(merges), count, kLongestWord);
+  return std::make_unique<BpeTokenizer>("bpe", std::move(tokens), std::move(byte_ids), std::move(merges), std::set<uint32_t>{}, kLongestWord);
 }
 
 }  // namespace huajin

@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -32,8 +33,8 @@ class MergeTable {
 
 class BpeTokenizer : public Tokenizer {
  public:
-  // tokens[id]: its bytes; byte_ids[b]: the id of byte b. Tokens from `first_special` on never come from text (their bytes are what decode prints).
-  BpeTokenizer(std::string kind, std::vector<std::string> tokens, std::vector<uint32_t> byte_ids, std::vector<MergeTable::Merge> merges, int64_t first_special,
+  // tokens[id]: its bytes; byte_ids[b]: the id of byte b. Tokens in `special` never come from text (their bytes are what decode prints).
+  BpeTokenizer(std::string kind, std::vector<std::string> tokens, std::vector<uint32_t> byte_ids, std::vector<MergeTable::Merge> merges, std::set<uint32_t> special,
                size_t longest_word);
   std::string_view kind() const override { return kind_; }
   int64_t vocabulary() const override { return static_cast<int64_t>(tokens_.size()); }
@@ -49,7 +50,7 @@ class BpeTokenizer : public Tokenizer {
   std::vector<uint32_t> byte_ids_;
   std::vector<MergeTable::Merge> merges_;
   MergeTable table_;
-  int64_t first_special_;
+  std::set<uint32_t> special_;
   size_t longest_word_;
 };
 

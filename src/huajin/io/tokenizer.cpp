@@ -33,7 +33,7 @@ class ByteTokenizer : public Tokenizer {
     std::vector<std::string> tokens;
     std::vector<uint32_t> byte_ids;
     for (uint32_t b = 0; b < 256; ++b) tokens.push_back(std::string(1, static_cast<char>(b))), byte_ids.push_back(b);
-    return BpeTokenizer("bytes", tokens, byte_ids, {}, 256, kLongestWord).files();
+    return BpeTokenizer("bytes", tokens, byte_ids, {}, {}, kLongestWord).files();
   }
 };
 
@@ -67,7 +67,7 @@ class CharacterTokenizer : public Tokenizer {
                             {"padding", nullptr},
                             {"added_tokens", Json::array()},
                             {"normalizer", nullptr},
-                            {"pre_tokenizer", {{"type", "Split"}, {"pattern", {{"Regex", "(?s:.)"}}}, {"behavior", "Isolated"}, {"invert", false}}},
+                            {"pre_tokenizer", {{"type", "Split"}, {"pattern", {{"Regex", "[\\s\\S]"}}}, {"behavior", "Isolated"}, {"invert", false}}},
                             {"post_processor", nullptr},
                             {"decoder", {{"type", "Fuse"}}},
                             {"model", {{"type", "WordLevel"}, {"vocab", vocabulary}, {"unk_token", utf8_of(points_[0])}}}};
@@ -100,7 +100,7 @@ std::unique_ptr<Tokenizer> assemble(std::string kind, const Json& vocabulary, co
   std::vector<std::string> tokens(count);
   std::vector<bool> seen(count, false);
   std::unordered_map<std::string, uint32_t> id_of;
-  int64_t first_special = static_cast<int64_t>(count);
+  std::set<uint32_t> special_ids;
   for (auto& [text, id] : vocabulary.items()) {
     if (!id.is_number_integer() || id.get<int64_t>() < 0 || id.get<int64_t>() >= static_cast<int64_t>(count) || seen[id.get<size_t>()])
       throw DamagedError(fmt::format("{}: token \"{}\" has the id {}; ids must be 0 to {}, each once", where, text.substr(0, 60), id.dump().substr(0, 30), count - 1));
@@ -108,7 +108,7 @@ std::unique_ptr<Tokenizer> assemble(std::string kind, const Json& vocabulary, co
     id_of[text] = id.get<uint32_t>();
     if (special.count(text) > 0) {
       tokens[id.get<size_t>()] = text;
-      first_special = std::min(first_special, id.get<int64_t>());
+      special_ids.insert(id.get<uint32_t>());
     } else {
       tokens[id.get<size_t>()] = printable_to_bytes(text, where);
     }
@@ -126,7 +126,19 @@ std::unique_ptr<Tokenizer> assemble(std::string kind, const Json& vocabulary, co
       throw DamagedError(fmt::format("{}: merge \"{} {}\" names a token that the vocabulary does not have", where, left.substr(0, 40), right.substr(0, 40)));
     merges.push_back({a->second, b->second, result->second});
   }
-  return std::make_unique<BpeTokenizer>(std::move(kind), std::move(tokens), std::move(byte_ids), std::move(merges), first_special, longest_word);
+  return std::make_unique<BpeTokenizer>(std::move(kind), std::move(tokens), std::move(byte_ids), std::move(merges), std::move(special_ids), longest_word);
+}
+
+// What would split or merge differently gives other ids: refused.
+void require_gpt2_rules(const Json& file, const Json& model, const std::string& where) {
+  const auto other = [](const Json& object, const char* key, const Json& wanted) { return object.contains(key) && object[key] != wanted; };
+  if (!model.contains("type") || model["type"] != "BPE") throw UserError(where + ": only byte-level BPE (model.type \"BPE\") is read; this is another kind");
+  if (other(file, "normalizer", nullptr)) throw UserError(where + ": normalizer is set; only tokenizers that take the text as it is are read");
+  const Json& split = member(file, "pre_tokenizer", where);
+  if (!split.is_object() || !split.contains("type") || split["type"] != "ByteLevel" || other(split, "use_regex", true) || other(split, "add_prefix_space", false))
+    throw UserError(where + ": pre_tokenizer is not GPT-2's (ByteLevel with use_regex and without add_prefix_space), so the ids would differ; use another tokenizer");
+  for (const char* key : {"ignore_merges", "byte_fallback"})
+    if (other(model, key, false)) throw UserError(fmt::format("{}: model.{} is set, which huajin does not follow; use another tokenizer", where, key));
 }
 
 }  // namespace
@@ -183,6 +195,7 @@ std::unique_ptr<Tokenizer> load_tokenizer(const std::string& folder) {
   const std::string kind = ours.contains("kind") && ours["kind"].is_string() ? ours["kind"].get<std::string>() : "gpt2";
   const Json& model = member(file, "model", where);
   const Json& vocabulary = member(model, "vocab", where);
+  if (!vocabulary.is_object()) throw DamagedError(where + ": model.vocab is no object of token and id");
   if (kind == "bytes") return byte_tokenizer();
   if (kind == "characters") {
     std::vector<uint32_t> points(vocabulary.size(), UINT32_MAX);
@@ -196,7 +209,7 @@ std::unique_ptr<Tokenizer> load_tokenizer(const std::string& folder) {
     if (points.empty()) throw DamagedError(where + ": the vocabulary is empty");
     return std::make_unique<CharacterTokenizer>(std::move(points));
   }
-  if (!model.contains("type") || model["type"] != "BPE") throw UserError(where + ": only byte-level BPE (model.type \"BPE\") is read; this is another kind");
+  require_gpt2_rules(file, model, where);
   std::vector<std::pair<std::string, std::string>> pairs;
   for (auto& m : member(model, "merges", where)) {
     if (m.is_array() && m.size() == 2 && m[0].is_string() && m[1].is_string()) {

@@ -5,33 +5,28 @@
 #include "huajin/core/errors.h"
 
 namespace huajin {
-namespace {
 
-constexpr uint32_t kInvalid = UINT32_MAX;
-
-uint32_t decode_one(std::string_view text, size_t at, size_t& size) {
+uint32_t read_code_point(std::string_view text, size_t at, size_t& size) {
   const auto byte = [&](size_t i) { return static_cast<uint32_t>(static_cast<unsigned char>(text[i])); };
   const uint32_t c = byte(at);
   size = 1;
   if (c < 0x80) return c;
   const size_t length = c >= 0xF0 && c < 0xF5 ? 4 : c >= 0xE0 && c < 0xF0 ? 3 : c >= 0xC2 && c < 0xE0 ? 2 : 0;
-  if (length == 0 || at + length > text.size()) return kInvalid;
+  if (length == 0 || at + length > text.size()) return kNoCodePoint;
   uint32_t point = c & (0xFFu >> (length + 1));
   for (size_t i = 1; i < length; ++i) {
-    if ((byte(at + i) & 0xC0) != 0x80) return kInvalid;
+    if ((byte(at + i) & 0xC0) != 0x80) return kNoCodePoint;
     point = point << 6 | (byte(at + i) & 0x3F);
   }
-  if ((length == 3 && point < 0x800) || (length == 4 && (point < 0x10000 || point > 0x10FFFF)) || (point >= 0xD800 && point < 0xE000)) return kInvalid;
+  if ((length == 3 && point < 0x800) || (length == 4 && (point < 0x10000 || point > 0x10FFFF)) || (point >= 0xD800 && point < 0xE000)) return kNoCodePoint;
   size = length;
   return point;
 }
 
-}  // namespace
-
 uint32_t next_code_point(std::string_view text, size_t& at) {
   size_t size = 0;
-  const uint32_t point = decode_one(text, at, size);
-  if (point == kInvalid) throw UserError(fmt::format("the text is not UTF-8 at byte {}; convert it, or use the tokenizer bytes or bpe, which take any bytes", at));
+  const uint32_t point = read_code_point(text, at, size);
+  if (point == kNoCodePoint) throw UserError(fmt::format("the text is not UTF-8 at byte {}; convert it, or use the tokenizer bytes or bpe, which take any bytes", at));
   at += size;
   return point;
 }
@@ -39,7 +34,7 @@ uint32_t next_code_point(std::string_view text, size_t& at) {
 size_t find_invalid_utf8(std::string_view text) {
   for (size_t at = 0; at < text.size();) {
     size_t size = 0;
-    if (decode_one(text, at, size) == kInvalid) return at;
+    if (read_code_point(text, at, size) == kNoCodePoint) return at;
     at += size;
   }
   return std::string_view::npos;
