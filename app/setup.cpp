@@ -125,6 +125,7 @@ Prepared prepare(const CommandLine& line) {
   launched.communicator->broadcast(text, 0);
   prepared.recipe = Recipe::read(text, "recipe of rank 0");
   prepared.communicator = launched.communicator;
+  prepared.reasons.push_back(launched.description);
   prepared.threads = launched.threads;
   return prepared;
 }

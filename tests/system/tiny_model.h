@@ -34,7 +34,7 @@ struct TinyRun {
   std::vector<std::unique_ptr<Technique>> techniques;
   SessionOptions options;
   std::vector<int64_t> counts{5, 1, 6, 3};
-  int64_t rows = 7, steps = 6;
+  int64_t rows = 7, steps = 10;
   int blocks = 3;
 };
 

@@ -9,8 +9,10 @@
 #include "huajin/core/process.h"
 #include "huajin/core/product_speed.h"
 #include "huajin/core/registry.h"
+#include "huajin/core/rng.h"
 #include "huajin/io/tokenizer.h"
 #include "huajin/run/model.h"
+#include "huajin/system/data/data_parallel/replicas.h"
 
 namespace huajin {
 namespace {
@@ -71,7 +73,10 @@ Run::Run(Recipe recipe, RunInputs inputs, RunPlace place) : recipe_(std::move(re
   SessionOptions session;
   session.seed = static_cast<uint64_t>(recipe_.run.seed);
   session.device = choose_device(place.device);
-  session.compute = choose_compute(recipe_.run.precision, session.device);
+  std::string precision = recipe_.run.precision;  // what rank 0 measures holds for all
+  if (precision == "auto" && communicator->rank() == 0) precision = choose_compute(precision, session.device) == at::kBFloat16 ? "bf16" : "fp32";
+  communicator->broadcast(precision, 0);
+  session.compute = choose_compute(precision, session.device);
   session.master = session.compute == at::kDouble ? at::kDouble : at::kFloat;
   recipe_.run.precision = session.compute == at::kDouble ? "fp64" : session.compute == at::kBFloat16 ? "bf16" : session.compute == at::kHalf ? "fp16" : "fp32";
   session.micro_rows = recipe_.execution.micro_rows;
@@ -79,6 +84,7 @@ Run::Run(Recipe recipe, RunInputs inputs, RunPlace place) : recipe_(std::move(re
   session.loader_workers = recipe_.data.workers;
   auto techniques = make_techniques(catalog(), recipe_);
   session_ = std::make_unique<RunSession>(make_model(recipe_, inputs_, place.init_from), inputs_.train, std::move(techniques), communicator, session);
+  session_->model_maker = [this, from = place.init_from] { return make_model(recipe_, inputs_, from); };
   session_->build();
   session_->schedule().check(options.limits.steps);
   if (!place.init_from.empty()) load_model_folder(*session_, place.init_from);
@@ -94,6 +100,12 @@ Run::Run(Recipe recipe, RunInputs inputs, RunPlace place) : recipe_(std::move(re
     keeper_ = std::move(made);
   }
   trainer_ = std::make_unique<Trainer>(*session_, options, recipe_.evaluation.every == "never" ? nullptr : inputs_.validation.get(), keeper_.get());
+  if (communicator->ranks() > 1) {
+    const uint64_t state = mix(hash_name(recipe_.resolved()), static_cast<uint64_t>(inputs_.train_units), static_cast<uint64_t>(inputs_.validation_units));
+    inputs_.summary += "; " + self_test(*communicator, state);
+    replicas_ = std::make_unique<ReplicaWatch>(*session_);
+    trainer_->observe(replicas_.get());
+  }
 }
 
 Run::~Run() = default;

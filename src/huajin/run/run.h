@@ -56,6 +56,7 @@ class Run {
   std::unique_ptr<RunSession> session_;
   std::unique_ptr<Keeper> keeper_;
   std::unique_ptr<Trainer> trainer_;
+  std::unique_ptr<Observer> replicas_;  // several ranks: compares their weights now and then
 };
 
 // The precision that "auto" stands for on this machine: bf16 where its matrix product is measured at least 1.5 times as fast as float32's, else fp32.

@@ -78,4 +78,8 @@ void check_replicas(Communicator& communicator, std::span<Parameter* const> para
                                        "; gradients were not summed over ranks. Continue from the newest checkpoint");
 }
 
+void ReplicaWatch::on_step(const Progress& progress, double) {
+  if (progress.step > 0 && progress.step % every_ == 0) check_replicas(session_.communicator(), session_.parameters(), progress.step);
+}
+
 }  // namespace huajin

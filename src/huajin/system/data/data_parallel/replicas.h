@@ -5,6 +5,7 @@
 #include <string>
 
 #include "huajin/core/communicator.h"
+#include "huajin/core/session.h"
 #include "huajin/core/technique.h"
 
 namespace huajin {
@@ -15,5 +16,16 @@ std::string self_test(Communicator& communicator, uint64_t recipe_hash);
 
 // Collective. Error(kExitInternal) that names the first parameter whose value differs, the ranks and the step. Costs one reading of the weights.
 void check_replicas(Communicator& communicator, std::span<Parameter* const> parameters, int64_t step);
+
+// check_replicas() every so many updates; register it on every rank or on none.
+class ReplicaWatch : public Observer {
+ public:
+  explicit ReplicaWatch(RunSession& session, int64_t every_steps = 100) : session_(session), every_(every_steps) {}
+  void on_step(const Progress& progress, double seconds) override;
+
+ private:
+  RunSession& session_;
+  int64_t every_;
+};
 
 }  // namespace huajin
