@@ -45,6 +45,19 @@ TEST_P(Conformance, LossFalls) {
   }
 }
 
+// The model multiplies with copies in two bytes: they must follow the weights. Half of what float32 learns is enough to tell.
+TEST_P(Conformance, LossFallsInBfloat16) {
+  for (const bool text : text_or_not(row())) {
+    TinyOptions options = with(row(), row().on, text);
+    options.steps = 60;
+    options.compute = at::kBFloat16;
+    const Trace trace = train(options);
+    double first = 0, last = 0;
+    for (int i = 0; i < 5; ++i) first += trace.losses[i] / 5, last += trace.losses[trace.losses.size() - 1 - i] / 5;
+    EXPECT_LT(last, 0.95 * first) << data_name(text);
+  }
+}
+
 // Off: the same losses, norms, weights and optimizer state as a run that never heard of it. With evaluations in between, which must change nothing
 // either.
 TEST_P(Conformance, OffIsAbsentBitForBit) {

@@ -52,5 +52,16 @@ TEST(Adamw, ReportsTheRateOfTheUpdate) {
   EXPECT_DOUBLE_EQ(session.optimizer->learning_rate(), 0.1);
 }
 
+TEST(Adamw, SaysThatTheWeightsChanged) {  // working copies in bfloat16 are renewed by version
+  BareSession session;
+  Parameter& p = session.add("w", at::ones({2, 2}, at::kFloat));
+  p.grad = at::ones({2, 2}, at::kFloat);
+  Adamw({}).setup(session);
+  const auto version = p.value._version();
+  session.optimizer->begin(session.step(), 1);
+  session.optimizer->step(session.parameters());
+  EXPECT_GT(p.value._version(), version);
+}
+
 }  // namespace
 }  // namespace huajin

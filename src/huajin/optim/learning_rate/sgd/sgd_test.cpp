@@ -42,5 +42,16 @@ TEST(Sgd, KeepsNoVelocityWithoutMomentum) {
   EXPECT_EQ(slots, 0);
 }
 
+TEST(Sgd, SaysThatTheWeightsChanged) {  // working copies in bfloat16 are renewed by version
+  BareSession session;
+  Parameter& p = session.add("w", at::ones({2, 2}, at::kFloat));
+  p.grad = at::ones({2, 2}, at::kFloat);
+  Sgd({}).setup(session);
+  const auto version = p.value._version();
+  session.optimizer->begin(session.step(), 1);
+  session.optimizer->step(session.parameters());
+  EXPECT_GT(p.value._version(), version);
+}
+
 }  // namespace
 }  // namespace huajin
