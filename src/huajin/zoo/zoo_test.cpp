@@ -59,11 +59,13 @@ TEST(Zoo, RolesDecideWhatDecaysAndWhatIsAHiddenMatrix) {
       const bool vector = e.weight->shape.size() < 2, positions = e.name.find("wpe") != std::string::npos || e.name.find("position") != std::string::npos || e.name.find("cls") != std::string::npos;
       const bool statistic = e.name.find("running_") != std::string::npos;
       const Role role = e.weight->options.role;
-      if (statistic) EXPECT_EQ(role, Role::kStatistic) << e.name;
-      else if (vector || positions) EXPECT_TRUE(role == Role::kNorm || role == Role::kBias) << e.name;
-      else if (e.blocks.front() == 0 && std::string(name) != "mlp") EXPECT_EQ(role, Role::kEmbedding) << e.name;
-      else if (e.blocks.front() == static_cast<int>(m.blocks.size()) - 1) EXPECT_EQ(role, Role::kHead) << e.name;
-      else EXPECT_EQ(role, Role::kHidden) << e.name;
+      const bool first = e.blocks.front() == 0 && std::string(name) != "mlp", last = e.blocks.front() == static_cast<int>(m.blocks.size()) - 1;
+      const bool small = vector || positions;
+      if (small && !statistic) {
+        EXPECT_TRUE(role == Role::kNorm || role == Role::kBias) << e.name;
+      } else {
+        EXPECT_EQ(role, statistic ? Role::kStatistic : first ? Role::kEmbedding : last ? Role::kHead : Role::kHidden) << e.name;
+      }
     }
   }
 }
