@@ -8,10 +8,10 @@
 #include <huajin/data/tensor_source.h>
 #include <torch/nn.h>
 
-struct Net : torch::nn::Module {
-  torch::nn::Linear in{2, 64}, out{64, 2};
-  Net() { register_module("in", in), register_module("out", out); }
-  at::Tensor forward(const at::Tensor& x) { return out(torch::tanh(in(x))); }
+struct Body : torch::nn::Module {
+  torch::nn::Linear in{2, 64}, middle{64, 64};
+  Body() { register_module("in", in), register_module("middle", middle); }
+  at::Tensor forward(const at::Tensor& x) { return torch::tanh(middle(torch::tanh(in(x)))); }
 };
 
 int main() {
@@ -21,9 +21,10 @@ int main() {
   const auto radius = points.norm(2, 1), label = (radius > 0.4).logical_and(radius < 0.8).to(torch::kLong);
 
   auto model = std::make_unique<huajin::Model>();
-  model->add("net", huajin::foreign(std::make_shared<Net>()));
+  model->add("body", huajin::foreign(std::make_shared<Body>()));  // as many blocks as you like; the last one's output is the logits
+  model->add("head", huajin::foreign(torch::nn::Linear(64, 2).ptr()));
   huajin::Recipe recipe;
-  for (auto* setting : {"optimizer.learning_rate=0.01", "schedule.name=linear"}) recipe.set(setting);
+  for (auto* setting : {"optimizer.learning_rate=0.03", "schedule.name=linear"}) recipe.set(setting);
   auto data = std::make_shared<huajin::TensorSource>(points.slice(0, 0, 3600), label.slice(0, 0, 3600), 2);
   huajin::TensorEvaluation validation(points.slice(0, 3600), label.slice(0, 3600));
   huajin::RunSession session(std::move(model), data, make_techniques(huajin::catalog(), recipe), huajin::single_process(), {.seed = 1});
