@@ -106,7 +106,8 @@ double Model::flops_per_row(int64_t length) const {
       const double extra = layer.extra_flops(length);
       if (extra != 0) flops += extra;
       for (Weight* weight : layer.weights) {
-        if (weight->shape.size() != 2 || weight->options.role == Role::kEmbedding || weight->options.role == Role::kStatistic) continue;
+        const Role role = weight->options.role;  // tables are looked up, not multiplied with
+        if (weight->shape.size() != 2 || (role != Role::kHidden && role != Role::kHead)) continue;
         flops += 2.0 * static_cast<double>(weight->shape[0]) * static_cast<double>(weight->shape[1]) * static_cast<double>(std::max<int64_t>(length, 1));
       }
     });

@@ -71,6 +71,8 @@ Tensor causal_attention(Forward& f, const Layer& where, const Tensor& q, const T
   return at::scaled_dot_product_attention(q, k, v, seen, 0.0, false);
 }
 
-double attention_flops(int64_t length, int64_t width) { return 4.0 * static_cast<double>(length) * static_cast<double>(length) * static_cast<double>(width); }
+double attention_flops(int64_t length, int64_t width) {
+  return 4.0 * static_cast<double>(length) * static_cast<double>(length) * static_cast<double>(width);
+}
 
 }  // namespace huajin

@@ -8,8 +8,8 @@ namespace huajin {
 Tensor split_heads(const Tensor& x_BTD, int64_t head_size);
 Tensor merge_heads(const Tensor& x_BHTK);
 
-// Rotary position embedding of tokens at first_position, first_position + 1, ... in the half-rotation of Hugging Face's Llama (zoo/fused.h); angles in float32, or
-// float64 for float64. With w [K], each head is RMS-normalised first (QK-norm). x [B, T, heads K] -> [B, heads, T, K] of x's type.
+// Rotary position embedding of tokens at first_position, first_position + 1, ... in the half-rotation of Hugging Face's Llama (zoo/fused.h); angles
+// in float32, or float64 for float64. With w [K], each head is RMS-normalised first (QK-norm). x [B, T, heads K] -> [B, heads, T, K] of x's type.
 Tensor rotate_heads(const Tensor& x_BTD, int64_t head_size, const Tensor& w, double epsilon, int64_t first_position, double base);
 
 // softmax(q k^T / sqrt(K)) v over earlier tokens and itself; G divides H. With a cache in `f`, over all tokens so far.

@@ -1,4 +1,5 @@
-// Gate G-5: outputs at t and before do not change by a bit when a later token does, on every attention path; and generation with a cache is the same function.
+// Gate G-5: outputs at t and before do not change by a bit when a later token does, on every attention path; and generation with a cache is the same
+// function.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -28,8 +29,12 @@ struct CausalCase {
 const CausalCase kCausalCases[] = {
     {"gpt2", [] { return gpt2({.vocabulary = 23, .context = 40, .layers = 2, .heads = 2, .width = 32}); }},
     {"llama", [] { return llama({.vocabulary = 23, .context = 40, .layers = 2, .heads = 4, .width = 32, .kv_heads = 2}); }},
-    {"llama_one_kv_head", [] { return llama({.vocabulary = 23, .context = 40, .layers = 2, .heads = 4, .width = 32, .kv_heads = 1, .qk_norm = true}); }},
-    {"llama_relu2", [] { return llama({.vocabulary = 23, .context = 40, .layers = 2, .heads = 2, .width = 32, .activation = "relu2", .qk_norm = true, .tied = false}); }},
+    {"llama_one_kv_head",
+     [] { return llama({.vocabulary = 23, .context = 40, .layers = 2, .heads = 4, .width = 32, .kv_heads = 1, .qk_norm = true}); }},
+    {"llama_relu2",
+     [] {
+       return llama({.vocabulary = 23, .context = 40, .layers = 2, .heads = 2, .width = 32, .activation = "relu2", .qk_norm = true, .tied = false});
+     }},
 };
 
 class Causal : public testing::TestWithParam<CausalCase> {};

@@ -15,8 +15,9 @@ namespace huajin {
 Conv2d::Conv2d(int64_t in, int64_t out, int64_t pixels, Options o)
     : options_(o),
       flops_(2.0 * static_cast<double>(in * out * o.kernel * o.kernel) * static_cast<double>(pixels)),
-      weight_(this, "weight", {out, in, o.kernel, o.kernel},
-              {.init = o.init.kind == Init::kZeros ? normal(std::sqrt(2.0 / static_cast<double>(out * o.kernel * o.kernel))) : o.init, .role = o.role}) {
+      weight_(
+          this, "weight", {out, in, o.kernel, o.kernel},
+          {.init = o.init.kind == Init::kZeros ? normal(std::sqrt(2.0 / static_cast<double>(out * o.kernel * o.kernel))) : o.init, .role = o.role}) {
   if (o.bias) bias_ = std::make_unique<Weight>(this, "bias", std::vector<int64_t>{out}, WeightOptions{.role = Role::kBias});
 }
 
@@ -32,7 +33,8 @@ BatchNorm2d::BatchNorm2d(int64_t channels, Options o)
                       : nullptr),
       bias_(this, "bias", {channels}, {.role = Role::kBias, .keep_precision = true}),
       mean_(this, "running_mean", {channels}, {.role = Role::kStatistic, .keep_precision = true, .trainable = false, .momentum = o.momentum}),
-      variance_(this, "running_var", {channels}, {.init = ones(), .role = Role::kStatistic, .keep_precision = true, .trainable = false, .momentum = o.momentum}) {}
+      variance_(this, "running_var", {channels},
+                {.init = ones(), .role = Role::kStatistic, .keep_precision = true, .trainable = false, .momentum = o.momentum}) {}
 
 Tensor BatchNorm2d::forward(Forward& f, const Tensor& x) const {
   const Tensor w = weight_ ? f[*weight_] : Tensor();
@@ -50,7 +52,8 @@ Tensor BatchNorm2d::forward(Forward& f, const Tensor& x) const {
 
 int64_t reduced(const char* model, int64_t size, int64_t kernel, int64_t stride, int64_t padding) {
   const int64_t left = (size + 2 * padding - kernel) / stride + 1;
-  if (size + 2 * padding < kernel || left < 1) throw UserError(std::string(model) + ": images are too small, nothing is left after its poolings; use model.name = mlp");
+  if (size + 2 * padding < kernel || left < 1)
+    throw UserError(std::string(model) + ": images are too small, nothing is left after its poolings; use model.name = mlp");
   return left;
 }
 

@@ -27,8 +27,9 @@ class Conv2d : public Layer {
   std::unique_ptr<Weight> bias_;
 };
 
-// Each channel normalised over [B, H, W] (Ioffe and Szegedy, 2015): in training by the micro-batch's own mean and variance, which are recorded for the running
-// ones (core/model.h); in evaluation by the running ones. `momentum` is the weight of the newest step. Statistics stay in the weight's precision.
+// Each channel normalised over [B, H, W] (Ioffe and Szegedy, 2015): in training by the micro-batch's own mean and variance, which are recorded for
+// the running ones (core/model.h); in evaluation by the running ones. `momentum` is the weight of the newest step. Statistics stay in the weight's
+// precision.
 class BatchNorm2d : public Layer {
  public:
   struct Options {

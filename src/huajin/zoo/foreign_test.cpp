@@ -47,7 +47,9 @@ struct Descent : Technique {
   }
 };
 
-torch::nn::Sequential body() { return torch::nn::Sequential(torch::nn::Linear(6, 8), torch::nn::BatchNorm1d(8), torch::nn::Tanh(), torch::nn::Linear(8, 8), torch::nn::ReLU()); }
+torch::nn::Sequential body() {
+  return torch::nn::Sequential(torch::nn::Linear(6, 8), torch::nn::BatchNorm1d(8), torch::nn::Tanh(), torch::nn::Linear(8, 8), torch::nn::ReLU());
+}
 
 // Names what differs by more than 1e-6 after 8 steps of 10 rows.
 std::string difference_to_libtorch(bool recompute) {

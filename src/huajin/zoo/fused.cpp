@@ -102,7 +102,9 @@ struct ReluSquared : torch::autograd::Function<ReluSquared> {
     Tensor gx = at::empty_like(x);
     with_type(x, [&](auto zero) {
       using T = decltype(zero);
-      over(x.numel(), 1, [&](int64_t first, int64_t count) { kernels(&zero).relu_squared_backward(in<T>(g) + first, in<T>(x) + first, count, out<T>(gx) + first); });
+      over(x.numel(), 1, [&](int64_t first, int64_t count) {
+        kernels(&zero).relu_squared_backward(in<T>(g) + first, in<T>(x) + first, count, out<T>(gx) + first);
+      });
     });
     return {gx};
   }
@@ -114,7 +116,8 @@ struct GatedSilu : torch::autograd::Function<GatedSilu> {
     Tensor y = at::empty_like(gate);
     with_type(gate, [&](auto zero) {
       using T = decltype(zero);
-      over(gate.numel(), 1, [&](int64_t first, int64_t count) { kernels(&zero).gated_silu(in<T>(gate) + first, in<T>(up) + first, count, out<T>(y) + first); });
+      over(gate.numel(), 1,
+           [&](int64_t first, int64_t count) { kernels(&zero).gated_silu(in<T>(gate) + first, in<T>(up) + first, count, out<T>(y) + first); });
     });
     return y;
   }
@@ -125,7 +128,8 @@ struct GatedSilu : torch::autograd::Function<GatedSilu> {
     with_type(gate, [&](auto zero) {
       using T = decltype(zero);
       over(gate.numel(), 1, [&](int64_t first, int64_t count) {
-        kernels(&zero).gated_silu_backward(in<T>(g) + first, in<T>(gate) + first, in<T>(up) + first, count, out<T>(g_gate) + first, out<T>(g_up) + first);
+        kernels(&zero).gated_silu_backward(in<T>(g) + first, in<T>(gate) + first, in<T>(up) + first, count, out<T>(g_gate) + first,
+                                           out<T>(g_up) + first);
       });
     });
     return {g_gate, g_up};
@@ -145,8 +149,8 @@ struct Rotate : torch::autograd::Function<Rotate> {
       const auto& kernel = kernels(&zero);
       over(x.size(0) * length, token, [&](int64_t first, int64_t count) {
         for (int64_t i = first; i < first + count; ++i)
-          kernel.rotate(in<T>(x) + i * token, in<T>(w), static_cast<T>(epsilon), in<T>(cos) + i % length * (size / 2), in<T>(sin) + i % length * (size / 2), heads, size,
-                        out<T>(y) + i * token);
+          kernel.rotate(in<T>(x) + i * token, in<T>(w), static_cast<T>(epsilon), in<T>(cos) + i % length * (size / 2),
+                        in<T>(sin) + i % length * (size / 2), heads, size, out<T>(y) + i * token);
       });
     });
     return y;
@@ -180,7 +184,9 @@ Tensor rms_norm(const Tensor& x, const Tensor& w, double epsilon) {
 
 Tensor relu_squared(const Tensor& x) { return has_kernel(x) ? ReluSquared::apply(x.contiguous()) : at::relu(x).square(); }
 
-Tensor gated_silu(const Tensor& gate, const Tensor& up) { return has_kernel(gate) ? GatedSilu::apply(gate.contiguous(), up.contiguous()) : at::silu(gate) * up; }
+Tensor gated_silu(const Tensor& gate, const Tensor& up) {
+  return has_kernel(gate) ? GatedSilu::apply(gate.contiguous(), up.contiguous()) : at::silu(gate) * up;
+}
 
 Tensor rotate(const Tensor& x, const Tensor& w, double epsilon, const Tensor& cos, const Tensor& sin) {
   // An autograd function takes no undefined tensor: none is an empty one.

@@ -1,5 +1,5 @@
-// Small operations that a transformer repeats, each with its own backward pass that saves only its inputs. On the CPU in float32 and float64 one kernel does each
-// (fused_kernels.cpp); elsewhere the same formula in tensor operations. All differentiate once.
+// Small operations that a transformer repeats, each with its own backward pass that saves only its inputs. On the CPU in float32 and float64 one
+// kernel does each (fused_kernels.cpp); elsewhere the same formula in tensor operations. All differentiate once.
 #pragma once
 #include <ATen/core/Tensor.h>
 
@@ -17,8 +17,9 @@ Tensor relu_squared(const Tensor& x);
 // gate sigmoid(gate) up (Shazeer, 2020, SwiGLU).
 Tensor gated_silu(const Tensor& gate, const Tensor& up);
 
-// Rotary position embedding (Su et al., 2021) in the half-rotation of Hugging Face's Llama: of head h at position p, pairs (i, i + K/2) turn by the angle
-// p base^(-2i/K). x [B, T, heads, K] contiguous, cos and sin [T, K/2] of the positions. With w [K]: rms_norm(x, w, epsilon) of each head first (QK-norm).
+// Rotary position embedding (Su et al., 2021) in the half-rotation of Hugging Face's Llama: of head h at position p, pairs (i, i + K/2) turn by the
+// angle p base^(-2i/K). x [B, T, heads, K] contiguous, cos and sin [T, K/2] of the positions. With w [K]: rms_norm(x, w, epsilon) of each head first
+// (QK-norm).
 Tensor rotate(const Tensor& x_BTHK, const Tensor& w, double epsilon, const Tensor& cos_TC, const Tensor& sin_TC);
 
 }  // namespace huajin::fused

@@ -4,9 +4,9 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "huajin/zoo/fused_kernels.cpp"
+#include <hwy/contrib/math/math-inl.h>
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
-#include <hwy/contrib/math/math-inl.h>
 
 // Plain loops: inside Highway's target region the compiler vectorises them for that target. Only the exponential needs Highway's.
 HWY_BEFORE_NAMESPACE();
@@ -115,7 +115,8 @@ void Rotate(const T* x, const T* w, T epsilon, const T* cos, const T* sin, int64
 }
 // The rotation's transpose, then the norm's backward pass (RmsBackward) on what it gives.
 template <class T>
-void RotateBackward(const T* g, const T* x, const T* w, T epsilon, const T* cos, const T* sin, int64_t heads, int64_t size, T* HWY_RESTRICT gx, T* HWY_RESTRICT gw) {
+void RotateBackward(const T* g, const T* x, const T* w, T epsilon, const T* cos, const T* sin, int64_t heads, int64_t size, T* HWY_RESTRICT gx,
+                    T* HWY_RESTRICT gw) {
   const int64_t half = size / 2;
   for (int64_t h = 0; h < heads; ++h, g += size, x += size, gx += size) {
     for (int64_t j = 0; j < half; ++j) {

@@ -1,5 +1,5 @@
-// Row kernels of zoo/fused.h for one thread, compiled for each instruction set and chosen at run time (Highway). Formulas are in fused.h; `g` is the gradient of the
-// result. Rows are contiguous.
+// Row kernels of zoo/fused.h for one thread, compiled for each instruction set and chosen at run time (Highway). Formulas are in fused.h; `g` is the
+// gradient of the result. Rows are contiguous.
 #pragma once
 #include <cstdint>
 

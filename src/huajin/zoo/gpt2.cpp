@@ -22,7 +22,8 @@ struct Gpt2Embedding : Layer {
   Tensor forward(Forward& f, const Tensor& ids) const override {
     const int64_t length = ids.size(1);
     if (f.position + length > config.context)
-      throw UserError("gpt2: position " + std::to_string(f.position + length) + " is past the context of " + std::to_string(config.context) + " tokens that the model was built for");
+      throw UserError("gpt2: position " + std::to_string(f.position + length) + " is past the context of " + std::to_string(config.context) +
+                      " tokens that the model was built for");
     return f.dropout(wte(f, ids) + f[wpe].narrow(0, f.position, length), config.dropout, *this, 0, false);
   }
 };
@@ -30,9 +31,11 @@ struct Gpt2Embedding : Layer {
 struct Gpt2Attention : Layer {
   explicit Gpt2Attention(const Gpt2Config& c) : config(c) {}
   const Gpt2Config config;
-  Part<> c_attn{this, "c_attn", Linear::columns(config.width, 3 * config.width, {.bias = true, .transposed = true, .init = normal(config.init), .parts = 3})};
+  Part<> c_attn{this, "c_attn",
+                Linear::columns(config.width, 3 * config.width, {.bias = true, .transposed = true, .init = normal(config.init), .parts = 3})};
   Part<> c_proj{this, "c_proj",
-                Linear::rows(config.width, config.width, {.bias = true, .transposed = true, .init = residual_init(config.init, config.layers, config.zero_output)})};
+                Linear::rows(config.width, config.width,
+                             {.bias = true, .transposed = true, .init = residual_init(config.init, config.layers, config.zero_output)})};
 
   Tensor forward(Forward& f, const Tensor& x) const override {
     const Tensor qkv = c_attn(f, x);  // [B, T, 3 D]
@@ -47,7 +50,8 @@ struct Gpt2Mlp : Layer {
   const Gpt2Config config;
   Part<> c_fc{this, "c_fc", Linear::columns(config.width, config.hidden, {.bias = true, .transposed = true, .init = normal(config.init)})};
   Part<> c_proj{this, "c_proj",
-                Linear::rows(config.hidden, config.width, {.bias = true, .transposed = true, .init = residual_init(config.init, config.layers, config.zero_output)})};
+                Linear::rows(config.hidden, config.width,
+                             {.bias = true, .transposed = true, .init = residual_init(config.init, config.layers, config.zero_output)})};
 
   Tensor forward(Forward& f, const Tensor& x) const override { return c_proj(f, gelu_tanh(c_fc(f, x))); }
 };
@@ -94,7 +98,8 @@ void Gpt2Config::fields(Fields& f) {
   f.integer("heads", heads, {.least = 1}, "attention heads; divides width");
   f.integer("width", width, {.least = 2}, "size of the residual stream");
   f.integer("hidden", hidden, {.least = 0}, "width of the MLP; 0: four times the model's");
-  f.number("dropout", dropout, {.least = 0, .most = 1, .open_most = true}, "share of the activations set to zero, after embedding, attention and MLP");
+  f.number("dropout", dropout, {.least = 0, .most = 1, .open_most = true},
+           "share of the activations set to zero, after embedding, attention and MLP");
   f.number("init", init, {.least = 0, .open = true}, "standard deviation of initial weights; output projections get it divided by sqrt(2 layers)");
   f.flag("zero_output", zero_output, "start with output projections of zero: each block begins as the identity");
 }

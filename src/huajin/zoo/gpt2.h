@@ -1,5 +1,5 @@
-// GPT-2 (Radford et al., 2019): learned positions, LayerNorm before attention and MLP, GELU, tied head. Weights have the names and the layout of Hugging Face's
-// GPT2LMHeadModel, whose config.json is Model::config_json.
+// GPT-2 (Radford et al., 2019): learned positions, LayerNorm before attention and MLP, GELU, tied head. Weights have the names and the layout of
+// Hugging Face's GPT2LMHeadModel, whose config.json is Model::config_json.
 #pragma once
 #include <cstdint>
 

@@ -32,13 +32,15 @@ std::string wrong_against_differences(TestModel& m, const Tensor& inputs, double
     const double expected = (loss_at(step) - loss_at(-step)) / (2 * step);
     w.copy_(before);
     const double got = (w.grad() * v).sum().item<double>(), scale = (w.grad() * v).norm().item<double>();
-    if (!(std::abs(got - expected) <= tolerance * std::max(scale, std::abs(expected)))) wrong += m.entries[i].name + ": " + std::to_string(got) + " for " + std::to_string(expected) + "; ";
+    if (!(std::abs(got - expected) <= tolerance * std::max(scale, std::abs(expected))))
+      wrong += m.entries[i].name + ": " + std::to_string(got) + " for " + std::to_string(expected) + "; ";
   }
   return wrong;
 }
 
 TEST(Gradient, LlamaReluSquared) {
-  TestModel m(llama({.vocabulary = 11, .context = 8, .layers = 2, .heads = 2, .width = 12, .kv_heads = 1, .activation = "relu2", .qk_norm = true, .dropout = 0.3}));
+  TestModel m(llama(
+      {.vocabulary = 11, .context = 8, .layers = 2, .heads = 2, .width = 12, .kv_heads = 1, .activation = "relu2", .qk_norm = true, .dropout = 0.3}));
   m.shake(0.3);
   EXPECT_EQ(wrong_against_differences(m, at::randint(11, {2, 7}, at::kLong), 1e-6), "");
 }
@@ -63,7 +65,8 @@ TEST(Gradient, SmallCnn) {
   EXPECT_EQ(wrong_against_differences(m, at::randn({3, 3, 17, 17}, at::kDouble), 1e-5), "");
 }
 
-// The kernels against the same formula in tensor operations differentiated by autograd, at sizes that leave remainders in vectors and in threads' shares.
+// The kernels against the same formula in tensor operations differentiated by autograd, at sizes that leave remainders in vectors and in threads'
+// shares.
 TEST(Fused, KernelsEqualAutogradOfTheFormula) {
   for (const auto type : {at::kDouble, at::kFloat})
     for (const int64_t size : {2, 6, 16, 34, 130}) {
@@ -84,7 +87,8 @@ TEST(Fused, KernelsEqualAutogradOfTheFormula) {
           {"relu_squared", [&](auto& l) { return fused::relu_squared(l[0]); }, [&](auto& l) { return at::relu(l[0]).square(); }},
           {"gated_silu", [&](auto& l) { return fused::gated_silu(l[0], l[2]); }, [&](auto& l) { return l[0] * at::sigmoid(l[0]) * l[2]; }},
           {"rotate", [&](auto& l) { return fused::rotate(l[0], Tensor(), 1e-5, angle.cos(), angle.sin()); }, [&](auto& l) { return turn(l[0]); }},
-          {"normed rotate", [&](auto& l) { return fused::rotate(l[0], l[1], 1e-5, angle.cos(), angle.sin()); }, [&](auto& l) { return turn(norm(l[0], l[1])); }},
+          {"normed rotate", [&](auto& l) { return fused::rotate(l[0], l[1], 1e-5, angle.cos(), angle.sin()); },
+           [&](auto& l) { return turn(norm(l[0], l[1])); }},
       };
       for (auto& [name, kernel, formula] : pairs) {
         std::vector<std::vector<Tensor>> grads;

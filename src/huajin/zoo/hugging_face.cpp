@@ -36,7 +36,8 @@ class Config {
   // UserError unless `key` is absent or has this value.
   template <class Value>
   void only(const char* key, const Value& value) const {
-    if (has(key) && json_.at(key) != Json(value)) refuse(std::string(key) + " = " + json_text(json_.at(key)) + "; huajin computes only " + json_text(Json(value)));
+    if (has(key) && json_.at(key) != Json(value))
+      refuse(std::string(key) + " = " + json_text(json_.at(key)) + "; huajin computes only " + json_text(Json(value)));
   }
   [[noreturn]] void refuse(const std::string& what) const { throw UserError(where_ + ": " + what); }
   const Json& json() const { return json_; }
@@ -53,7 +54,8 @@ class Config {
 
 Model gpt2_of(const Config& c) {
   const std::string activation = c.text("activation_function", "gelu_new");
-  if (activation != "gelu_new" && activation != "gelu_pytorch_tanh") c.refuse("activation_function = " + activation + "; huajin computes only gelu_new");
+  if (activation != "gelu_new" && activation != "gelu_pytorch_tanh")
+    c.refuse("activation_function = " + activation + "; huajin computes only gelu_new");
   for (const char* key : {"scale_attn_by_inverse_layer_idx", "add_cross_attention"}) c.only(key, false);
   c.only("scale_attn_weights", true);
   c.only("tie_word_embeddings", true);
@@ -76,7 +78,8 @@ double rope_base(const Config& c) {
     const Json& rope = c.json().at(key);
     if (!rope.is_object()) throw DamagedError(c.where() + ": " + key + " must be an object");
     for (const char* type : {"rope_type", "type"})
-      if (rope.contains(type) && rope.at(type) != "default") c.refuse(std::string(key) + ": " + type + " = " + json_text(rope.at(type)) + "; huajin computes only \"default\"");
+      if (rope.contains(type) && rope.at(type) != "default")
+        c.refuse(std::string(key) + ": " + type + " = " + json_text(rope.at(type)) + "; huajin computes only \"default\"");
     if (rope.contains("rope_theta")) base = number_member(rope, "rope_theta", c.where());
   }
   if (!(base > 1 && base < 1e12)) throw DamagedError(c.where() + ": rope_theta = " + std::to_string(base) + " must be above 1");
@@ -109,7 +112,8 @@ Model vit_of(const Config& c) {
   VitConfig config;
   config.classes = 2;  // as transformers: two labels unless others are named
   if (c.has("id2label")) {
-    if (!c.json().at("id2label").is_object() || c.json().at("id2label").empty()) throw DamagedError(c.where() + ": id2label must be an object that names the classes");
+    if (!c.json().at("id2label").is_object() || c.json().at("id2label").empty())
+      throw DamagedError(c.where() + ": id2label must be an object that names the classes");
     config.classes = static_cast<int64_t>(c.json().at("id2label").size());
   }
   config.classes = c.size("num_labels", config.classes);

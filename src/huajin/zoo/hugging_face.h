@@ -7,8 +7,9 @@
 
 namespace huajin {
 
-// gpt2, llama, qwen3 and vit as written by transformers 4 and 5, and huajin's own kinds. `where` names the file in errors. DamagedError: not JSON, a key missing or of the
-// wrong type, absurd sizes. UserError: another model, or a variant (other activation, biases, scaled rotary positions, sliding windows) that huajin does not compute.
+// gpt2, llama, qwen3 and vit as written by transformers 4 and 5, and huajin's own kinds. `where` names the file in errors. DamagedError: not JSON, a
+// key missing or of the wrong type, absurd sizes. UserError: another model, or a variant (other activation, biases, scaled rotary positions, sliding
+// windows) that huajin does not compute.
 Model model_of_config(std::string_view config_json, const std::string& where);
 
 // Of FOLDER/config.json.

@@ -1,5 +1,5 @@
-// Hugging Face folders. Beside the tests that always run, with HUAJIN_HF_DIR set (tests/end_to_end/transformers_equal.py does) this program reads the folders theirs-* that
-// transformers wrote there and writes ours-* for transformers to read; each has probe.safetensors with ids and logits.
+// Hugging Face folders. Beside the tests that always run, with HUAJIN_HF_DIR set (tests/end_to_end/transformers_equal.py does) this program reads the
+// folders theirs-* that transformers wrote there and writes ours-* for transformers to read; each has probe.safetensors with ids and logits.
 #include "huajin/zoo/hugging_face.h"
 
 #include <gtest/gtest.h>
@@ -47,12 +47,15 @@ struct Still : Technique {
 std::unique_ptr<RunSession> session_of(Model model) {
   std::vector<std::unique_ptr<Technique>> techniques;
   techniques.push_back(std::make_unique<Still>());
-  auto session = std::make_unique<RunSession>(std::make_unique<Model>(std::move(model)), std::make_shared<NoTokens>(), std::move(techniques), single_process(), SessionOptions{});
+  auto session = std::make_unique<RunSession>(std::make_unique<Model>(std::move(model)), std::make_shared<NoTokens>(), std::move(techniques),
+                                              single_process(), SessionOptions{});
   session->build();
   return session;
 }
 
-TensorToStore stored(const std::string& name, const Tensor& t) { return {name, stored_dtype(t.scalar_type()), t.sizes().vec(), t.const_data_ptr(), t.nbytes()}; }
+TensorToStore stored(const std::string& name, const Tensor& t) {
+  return {name, stored_dtype(t.scalar_type()), t.sizes().vec(), t.const_data_ptr(), t.nbytes()};
+}
 
 // Writes the folder and returns the logits of `ids`.
 Tensor write_model(const std::string& folder, Model model, const Tensor& ids) {
@@ -83,9 +86,11 @@ double difference_to_probe(const std::string& folder) {
 
 const std::pair<const char*, std::function<Model()>> kOurs[] = {
     {"gpt2", [] { return gpt2({.vocabulary = 29, .context = 20, .layers = 2, .heads = 3, .width = 24, .dropout = 0.1}); }},
-    {"llama", [] { return llama({.vocabulary = 29, .context = 20, .layers = 2, .heads = 4, .width = 24, .kv_heads = 2, .rope_base = 500, .tied = false}); }},
+    {"llama",
+     [] { return llama({.vocabulary = 29, .context = 20, .layers = 2, .heads = 4, .width = 24, .kv_heads = 2, .rope_base = 500, .tied = false}); }},
     {"llama-tied", [] { return llama({.vocabulary = 29, .context = 20, .layers = 2, .heads = 2, .width = 24}); }},
-    {"qwen3", [] { return llama({.vocabulary = 29, .context = 20, .layers = 2, .heads = 4, .width = 24, .kv_heads = 1, .head_size = 10, .qk_norm = true}); }},
+    {"qwen3",
+     [] { return llama({.vocabulary = 29, .context = 20, .layers = 2, .heads = 4, .width = 24, .kv_heads = 1, .head_size = 10, .qk_norm = true}); }},
 };
 
 TEST(HuggingFace, FoldersReadBackAsTheSameModel) {
@@ -125,7 +130,8 @@ std::string refusal(const std::string& config, int* code) {
 }
 
 TEST(HuggingFace, RefusesWhatItDoesNotCompute) {
-  const std::string llama = R"("model_type":"llama","vocab_size":9,"hidden_size":8,"intermediate_size":8,"num_hidden_layers":1,"num_attention_heads":2)";
+  const std::string llama =
+      R"("model_type":"llama","vocab_size":9,"hidden_size":8,"intermediate_size":8,"num_hidden_layers":1,"num_attention_heads":2)";
   struct Case {
     std::string config;
     int code;

@@ -24,7 +24,8 @@ WeightOptions linear_weight(const Linear::Options& o) {
 }  // namespace
 
 Linear::Linear(int64_t in, int64_t out, Options options)
-    : options_(options), weight_(this, "weight", options.transposed ? std::vector<int64_t>{in, out} : std::vector<int64_t>{out, in}, linear_weight(options)) {
+    : options_(options),
+      weight_(this, "weight", options.transposed ? std::vector<int64_t>{in, out} : std::vector<int64_t>{out, in}, linear_weight(options)) {
   if (options_.bias)
     bias_ = std::make_unique<Weight>(this, "bias", std::vector<int64_t>{out},
                                      WeightOptions{.role = Role::kBias, .cut = options.cut == Cut::kOutputs ? 0 : -1, .parts = options.parts});
@@ -49,7 +50,8 @@ Tensor Linear::forward(Forward& f, const Tensor& x) const {
   return bias_ ? at::linear(input, w, f[*bias_]) : at::linear(input, w);
 }
 
-Embedding::Embedding(int64_t count, int64_t width, Init init) : weight_(this, "weight", {count, width}, {.init = init, .role = Role::kEmbedding, .cut = 0}) {}
+Embedding::Embedding(int64_t count, int64_t width, Init init)
+    : weight_(this, "weight", {count, width}, {.init = init, .role = Role::kEmbedding, .cut = 0}) {}
 Tensor Embedding::forward(Forward& f, const Tensor& ids) const { return f.rows(weight_, ids); }
 
 RmsNorm::RmsNorm(int64_t width, double epsilon, bool partial)
@@ -75,10 +77,11 @@ Init residual_init(double base, int64_t layers, bool zero) { return zero ? zeros
 
 void check_heads(const std::string& model, int64_t width, int64_t heads, int64_t kv_heads) {
   if (heads < 1 || width % heads != 0 || width / heads % 2 != 0)
-    throw UserError(model + ": width = " + std::to_string(width) + " must be heads = " + std::to_string(heads) + " times an even head size; take width = " +
-                    std::to_string((width + 2 * heads - 1) / (2 * heads) * (2 * heads)));
+    throw UserError(model + ": width = " + std::to_string(width) + " must be heads = " + std::to_string(heads) +
+                    " times an even head size; take width = " + std::to_string((width + 2 * heads - 1) / (2 * heads) * (2 * heads)));
   if (kv_heads < 1 || heads % kv_heads != 0)
-    throw UserError(model + ": heads = " + std::to_string(heads) + " must be a multiple of kv_heads = " + std::to_string(kv_heads) + "; take kv_heads = 1 or " + std::to_string(heads));
+    throw UserError(model + ": heads = " + std::to_string(heads) + " must be a multiple of kv_heads = " + std::to_string(kv_heads) +
+                    "; take kv_heads = 1 or " + std::to_string(heads));
 }
 
 }  // namespace huajin

@@ -44,8 +44,8 @@ class Embedding : public Layer {
   Weight weight_;
 };
 
-// x / sqrt(mean(x^2) + epsilon) * w over the last dimension (Zhang and Sennrich, 2019, equation 4). Computed in the weight's precision. `partial`: the
-// weight acts on a cut activation (core/model.h).
+// x / sqrt(mean(x^2) + epsilon) * w over the last dimension (Zhang and Sennrich, 2019, equation 4). Computed in the weight's precision. `partial`:
+// the weight acts on a cut activation (core/model.h).
 class RmsNorm : public Layer {
  public:
   RmsNorm(int64_t width, double epsilon, bool partial = false);
@@ -73,8 +73,8 @@ class LayerNorm : public Layer {
 // 0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) (Hendrycks and Gimpel, 2016): GPT-2's "gelu_new".
 Tensor gelu_tanh(const Tensor& x);
 
-// Initial deviation of a projection that adds to the residual stream: `base` / sqrt(2 layers), so that the stream's variance does not grow with depth (Radford et
-// al., 2019, section 2.3); zero: the block starts as the identity.
+// Initial deviation of a projection that adds to the residual stream: `base` / sqrt(2 layers), so that the stream's variance does not grow with depth
+// (Radford et al., 2019, section 2.3); zero: the block starts as the identity.
 Init residual_init(double base, int64_t layers, bool zero);
 
 // UserError "model: what" unless `width` splits into `heads` of equal, even size and `kv_heads` divides `heads`.

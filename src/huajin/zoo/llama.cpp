@@ -23,10 +23,10 @@ struct LlamaAttention : Layer {
     k_norm = make<Part<RmsNorm>>(this, "k_norm", make<RmsNorm>(c.head_size, c.epsilon, true));
   }
   const LlamaConfig config;
-  Part<> q_proj{this, "q_proj", Linear::columns(config.width, config.heads * config.head_size, hidden_layer(config))};
-  Part<> k_proj{this, "k_proj", Linear::columns(config.width, config.kv_heads * config.head_size, hidden_layer(config))};
-  Part<> v_proj{this, "v_proj", Linear::columns(config.width, config.kv_heads * config.head_size, hidden_layer(config))};
-  Part<> o_proj{this, "o_proj", Linear::rows(config.heads * config.head_size, config.width, output_layer(config))};
+  Part<> q_proj{this, "q_proj", Linear::columns(config.width, config.heads* config.head_size, hidden_layer(config))};
+  Part<> k_proj{this, "k_proj", Linear::columns(config.width, config.kv_heads* config.head_size, hidden_layer(config))};
+  Part<> v_proj{this, "v_proj", Linear::columns(config.width, config.kv_heads* config.head_size, hidden_layer(config))};
+  Part<> o_proj{this, "o_proj", Linear::rows(config.heads* config.head_size, config.width, output_layer(config))};
   std::unique_ptr<Part<RmsNorm>> q_norm, k_norm;
 
   Tensor rotated(Forward& f, const Tensor& x_BTD, const Part<RmsNorm>* norm) const {
@@ -129,7 +129,8 @@ void LlamaConfig::fields(Fields& f) {
   f.integer("head_size", head_size, {.least = 0}, "numbers a head, even; 0: width / heads");
   f.integer("hidden", hidden, {.least = 0}, "width of the MLP; 0: 8/3 of the model's for silu, 4 times for relu2");
   f.number("rope_base", rope_base, {.least = 1, .open = true}, "base of the rotary angles");
-  f.text("activation", activation, {"silu", "relu2"}, "silu: gated MLP, loads in transformers; relu2: squared ReLU without a gate, faster in small models");
+  f.text("activation", activation, {"silu", "relu2"},
+         "silu: gated MLP, loads in transformers; relu2: squared ReLU without a gate, faster in small models");
   f.flag("qk_norm", qk_norm, "RMSNorm of every query and key head (Qwen3)");
   f.flag("tied", tied, "the head multiplies with the embedding's table");
   f.number("dropout", dropout, {.least = 0, .most = 1, .open_most = true}, "share of the activations set to zero, after attention and MLP");

@@ -1,6 +1,7 @@
-// Llama (Touvron et al., 2023): RMSNorm, rotary positions, grouped-query heads, gated MLP. With qk_norm it is Qwen3's block (RMSNorm of each query's and key's head
-// before the rotation). Weights have the names of Hugging Face's LlamaForCausalLM and Qwen3ForCausalLM; Model::config_json is theirs. With activation relu2 the
-// MLP is not gated (So et al., 2021): fewer and larger products for small models, but no class of transformers loads it, and config_json says so.
+// Llama (Touvron et al., 2023): RMSNorm, rotary positions, grouped-query heads, gated MLP. With qk_norm it is Qwen3's block (RMSNorm of each query's
+// and key's head before the rotation). Weights have the names of Hugging Face's LlamaForCausalLM and Qwen3ForCausalLM; Model::config_json is theirs.
+// With activation relu2 the MLP is not gated (So et al., 2021): fewer and larger products for small models, but no class of transformers loads it,
+// and config_json says so.
 #pragma once
 #include <cstdint>
 #include <string>

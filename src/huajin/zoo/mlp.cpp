@@ -35,7 +35,8 @@ void MlpConfig::fields(Fields& f) {
 Model mlp(const MlpConfig& c) {
   Model m;
   for (int64_t l = 0; l < c.layers; ++l) m.add("layers." + std::to_string(l), make<MlpLayer>(l == 0 ? c.inputs : c.width, c));
-  m.add("head", make<Linear>(c.width, c.classes, Linear::Options{.bias = true, .init = normal(std::sqrt(1.0 / static_cast<double>(c.width))), .role = Role::kHead}));
+  m.add("head", make<Linear>(c.width, c.classes,
+                             Linear::Options{.bias = true, .init = normal(std::sqrt(1.0 / static_cast<double>(c.width))), .role = Role::kHead}));
   return m;
 }
 

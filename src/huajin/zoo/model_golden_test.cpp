@@ -60,7 +60,9 @@ TEST_P(Golden, LogitsAndEveryGradient) {
     // The check itself: one gradient that is 1 % off, in the tensor with the smallest gradients, must be found and named.
     size_t smallest = 0;
     for (size_t i = 0; i < m.values.size(); ++i)
-      if (!m.entries[i].name.ends_with("key.bias") && m.values[i].grad().abs().max().item<double>() < m.values[smallest].grad().abs().max().item<double>()) smallest = i;
+      if (!m.entries[i].name.ends_with("key.bias") &&
+          m.values[i].grad().abs().max().item<double>() < m.values[smallest].grad().abs().max().item<double>())
+        smallest = i;
     m.values[smallest].mutable_grad() = m.values[smallest].grad() * 1.01;
     EXPECT_NE(wrong_gradients(kind, m, 1e-11).find(m.entries[smallest].name), std::string::npos);
   }

@@ -95,7 +95,8 @@ Model resnet(const ResNetConfig& c) {
     }
   }
   m.add("pool", make<AveragePool>());
-  m.add("fc", make<Linear>(in, c.classes, Linear::Options{.bias = true, .init = normal(std::sqrt(1.0 / static_cast<double>(in))), .role = Role::kHead}));
+  m.add("fc",
+        make<Linear>(in, c.classes, Linear::Options{.bias = true, .init = normal(std::sqrt(1.0 / static_cast<double>(in))), .role = Role::kHead}));
   return m;
 }
 

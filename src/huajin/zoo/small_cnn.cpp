@@ -14,7 +14,8 @@ namespace {
 
 struct SmallCnnFirst : Layer {  // 2 x 2 without padding: an odd side, so that poolings cut nothing off
   SmallCnnFirst(const SmallCnnConfig& c, int64_t pixels)
-      : conv(this, "", make<Conv2d>(c.channels, c.first, pixels, Conv2d::Options{.kernel = 2, .padding = 0, .bias = true, .role = Role::kEmbedding})) {}
+      : conv(this, "",
+             make<Conv2d>(c.channels, c.first, pixels, Conv2d::Options{.kernel = 2, .padding = 0, .bias = true, .role = Role::kEmbedding})) {}
   Part<> conv;
   Tensor forward(Forward& f, const Tensor& x) const override { return at::gelu(conv(f, x)); }
 };
@@ -39,7 +40,10 @@ struct MaximumPool : Layer {  // [B, C, H, W] -> [B, C]
 struct ScaledHead : Layer {
   explicit ScaledHead(const SmallCnnConfig& c)
       : scale(c.head_scale),
-        linear(this, "", make<Linear>(c.group3, c.classes, Linear::Options{.init = normal(std::sqrt(1.0 / static_cast<double>(c.group3))), .role = Role::kHead})) {}
+        linear(
+            this, "",
+            make<Linear>(c.group3, c.classes, Linear::Options{.init = normal(std::sqrt(1.0 / static_cast<double>(c.group3))), .role = Role::kHead})) {
+  }
   const double scale;
   Part<> linear;
   Tensor forward(Forward& f, const Tensor& x) const override { return linear(f, x) * scale; }

@@ -26,9 +26,12 @@ struct VitEmbeddings : Layer {
   const VitConfig config;
   Weight cls_token{this, "cls_token", {1, 1, config.width}, {.init = normal(config.init), .role = Role::kBias}};
   Weight positions{this, "position_embeddings", {1, vit_tokens(config), config.width}, {.init = normal(config.init), .role = Role::kBias}};
-  Part<> projection{this, "patch_embeddings.projection",
-                    make<Conv2d>(config.channels, config.width, vit_tokens(config) - 1,
-                                 Conv2d::Options{.kernel = config.patch, .stride = config.patch, .padding = 0, .bias = true, .role = Role::kEmbedding, .init = normal(config.init)})};
+  Part<> projection{
+      this, "patch_embeddings.projection",
+      make<Conv2d>(
+          config.channels, config.width, vit_tokens(config) - 1,
+          Conv2d::Options{
+              .kernel = config.patch, .stride = config.patch, .padding = 0, .bias = true, .role = Role::kEmbedding, .init = normal(config.init)})};
 
   Tensor forward(Forward& f, const Tensor& x_BCHW) const override {
     const Tensor patches = projection(f, x_BCHW).flatten(2).transpose(1, 2);  // [B, patches, D]
@@ -71,7 +74,9 @@ struct VitBlock : Layer {
     const Tensor h = x + f.dropout(attention(f, layernorm_before(f, x)), config.dropout, *this, 0, false);
     return h + f.dropout(output(f, at::gelu(intermediate(f, layernorm_after(f, h)))), config.dropout, *this, 1, false);
   }
-  double extra_flops(int64_t) const override { return more_tokens(config, 2 * static_cast<double>(config.width) * static_cast<double>(config.hidden)); }
+  double extra_flops(int64_t) const override {
+    return more_tokens(config, 2 * static_cast<double>(config.width) * static_cast<double>(config.hidden));
+  }
 };
 
 struct VitLast : Layer {  // [B, T, D] -> [B, D]: the class token is what the head reads
@@ -114,7 +119,8 @@ void VitConfig::fields(Fields& f) {
   f.integer("heads", heads, {.least = 1}, "attention heads; divides width");
   f.integer("width", width, {.least = 2}, "size of the residual stream");
   f.integer("hidden", hidden, {.least = 0}, "width of the MLP; 0: four times the model's");
-  f.number("dropout", dropout, {.least = 0, .most = 1, .open_most = true}, "share of the activations set to zero, after embedding, attention and MLP");
+  f.number("dropout", dropout, {.least = 0, .most = 1, .open_most = true},
+           "share of the activations set to zero, after embedding, attention and MLP");
   f.number("init", init, {.least = 0, .open = true}, "standard deviation of initial weights");
 }
 
@@ -123,7 +129,8 @@ Model vit(const VitConfig& given) {
   if (c.hidden == 0) c.hidden = 4 * c.width;
   check_heads("model vit", c.width, c.heads, c.heads);
   if (c.size < c.patch || c.size % c.patch != 0)
-    throw UserError("model vit: images of " + std::to_string(c.size) + " pixels don't split into patches of " + std::to_string(c.patch) + "; set model.patch to a divisor");
+    throw UserError("model vit: images of " + std::to_string(c.size) + " pixels don't split into patches of " + std::to_string(c.patch) +
+                    "; set model.patch to a divisor");
   Model m;
   m.add("vit.embeddings", make<VitEmbeddings>(c));
   for (int64_t l = 0; l < c.layers; ++l) m.add("vit.encoder.layer." + std::to_string(l), make<VitBlock>(c));

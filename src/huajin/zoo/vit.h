@@ -1,4 +1,5 @@
-// Vision transformer (Dosovitskiy et al., 2021). Weights have the names of Hugging Face's ViTForImageClassification, whose config.json is Model::config_json.
+// Vision transformer (Dosovitskiy et al., 2021). Weights have the names of Hugging Face's ViTForImageClassification, whose config.json is
+// Model::config_json.
 #pragma once
 #include <cstdint>
 

@@ -32,7 +32,8 @@ double numbers_of(Model& m) {
 
 TEST(Zoo, EveryModelBuildsFromItsDefaultsAndRuns) {
   for (const ZooEntry& e : zoo()) {
-    if (e.name.find("-1") != std::string::npos || e.name.find("-3") != std::string::npos || e.name.find("-7") != std::string::npos) continue;  // published sizes: large
+    if (e.name.find("-1") != std::string::npos || e.name.find("-3") != std::string::npos || e.name.find("-7") != std::string::npos)
+      continue;  // published sizes: large
     const ModelInput input{.classes = 7, .context = e.images ? 0 : 16, .channels = 3, .height = 32, .width = 32};
     TestModel m(built(e.name, input), at::kFloat);
     at::NoGradGuard off;
@@ -56,7 +57,9 @@ TEST(Zoo, RolesDecideWhatDecaysAndWhatIsAHiddenMatrix) {
   for (const char* name : {"llama", "gpt2", "vit", "resnet", "small_cnn", "mlp"}) {
     Model m = built(name, {.classes = 7, .context = 16, .channels = 3, .height = 32, .width = 32});
     for (auto& e : m.number()) {
-      const bool vector = e.weight->shape.size() < 2, positions = e.name.find("wpe") != std::string::npos || e.name.find("position") != std::string::npos || e.name.find("cls") != std::string::npos;
+      const bool vector = e.weight->shape.size() < 2, positions = e.name.find("wpe") != std::string::npos ||
+                                                                  e.name.find("position") != std::string::npos ||
+                                                                  e.name.find("cls") != std::string::npos;
       const bool statistic = e.name.find("running_") != std::string::npos;
       const Role role = e.weight->options.role;
       const bool first = e.blocks.front() == 0 && std::string(name) != "mlp", last = e.blocks.front() == static_cast<int>(m.blocks.size()) - 1;
@@ -75,7 +78,17 @@ TEST(Zoo, ConfigurationReadsBackAsTheSameModel) {
   models.push_back(gpt2({.vocabulary = 9, .context = 5, .layers = 2, .heads = 2, .width = 8, .hidden = 12}));
   for (const char* activation : {"silu", "relu2"})
     for (const bool qk_norm : {false, true})
-      models.push_back(llama({.vocabulary = 9, .context = 5, .layers = 2, .heads = 4, .width = 16, .kv_heads = 2, .head_size = 6, .hidden = 20, .activation = activation, .qk_norm = qk_norm, .tied = qk_norm}));
+      models.push_back(llama({.vocabulary = 9,
+                              .context = 5,
+                              .layers = 2,
+                              .heads = 4,
+                              .width = 16,
+                              .kv_heads = 2,
+                              .head_size = 6,
+                              .hidden = 20,
+                              .activation = activation,
+                              .qk_norm = qk_norm,
+                              .tied = qk_norm}));
   models.push_back(built("vit", {.classes = 7, .channels = 3, .height = 32, .width = 32}));
   for (Model& m : models) {
     Model again = model_of_config(m.config_json, "test");
@@ -91,7 +104,8 @@ TEST(Zoo, ConfigurationReadsBackAsTheSameModel) {
 }
 
 TEST(Zoo, BadSizesAreRefusedInOneLine) {
-  const ModelInput text{.classes = 7, .context = 16}, wide{.classes = 7, .channels = 3, .height = 32, .width = 20}, tiny{.classes = 7, .channels = 1, .height = 4, .width = 4};
+  const ModelInput text{.classes = 7, .context = 16}, wide{.classes = 7, .channels = 3, .height = 32, .width = 20},
+      tiny{.classes = 7, .channels = 1, .height = 4, .width = 4};
   const std::tuple<std::string, ModelInput, std::map<std::string, std::string>, const char*> cases[] = {
       {"lama", text, {}, "llama"},
       {"llama", text, {{"width", "30"}, {"heads", "4"}}, "width"},
