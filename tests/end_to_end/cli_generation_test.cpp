@@ -1,4 +1,5 @@
 // Choosing tokens, and generation with kept keys and values against generation that reads everything again.
+#include <ATen/TensorOperators.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
