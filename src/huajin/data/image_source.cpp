@@ -12,6 +12,7 @@ namespace huajin {
 namespace {
 
 int64_t reflected(int64_t i, int64_t n) {  // the border's pixel is not repeated
+  if (i >= 0 && i < n) return i;
   if (n == 1) return 0;
   while (i < 0 || i >= n) i = i < 0 ? -i : 2 * (n - 1) - i;
   return i;
@@ -47,6 +48,8 @@ Examples load_rows(const PackedImages& images, const Normalization& normalizatio
     e.targets.mutable_data_ptr<int64_t>()[r] = images.label(id[r]);
     write_image(images.pixels(id[r]), shape, normalization, augmentation, keys == nullptr ? 0 : keys[r], e.inputs.mutable_data_ptr<float>() + r * shape.pixels());
   }
+  // Convolutions on the CPU are 1.2 to 2 times as fast with the channels innermost; this copy is made by a loader's thread.
+  if (shape.channels > 1) e.inputs = e.inputs.contiguous(at::MemoryFormat::ChannelsLast);
   e.index.id = ids;
   return e;
 }
@@ -54,43 +57,29 @@ Examples load_rows(const PackedImages& images, const Normalization& normalizatio
 }  // namespace
 
 Normalization normalization_of(const PackedImages& images) {
-  const ImageShape& shape = images.shape();
-  const int64_t plane = shape.height * shape.width;
   Normalization n;
-  for (int64_t c = 0; c < shape.channels; ++c) {
-    uint64_t sum = 0, squares = 0;
-    for (int64_t i = 0; i < images.validation_from(); ++i) {
-      const uint8_t* p = images.pixels(i) + c * plane;
-      uint64_t s = 0, q = 0;
-      for (int64_t k = 0; k < plane; ++k) s += p[k], q += static_cast<uint64_t>(p[k]) * p[k];
-      sum += s, squares += q;
-    }
-    const double count = static_cast<double>(images.validation_from() * plane), mean = static_cast<double>(sum) / count;
-    n.mean.push_back(static_cast<float>(mean));
-    n.deviation.push_back(static_cast<float>(std::sqrt(std::max(static_cast<double>(squares) / count - mean * mean, 1.0))));
-  }
+  for (const double mean : images.mean()) n.mean.push_back(static_cast<float>(mean));
+  for (const double deviation : images.deviation()) n.deviation.push_back(static_cast<float>(deviation));
   return n;
 }
 
 void write_image(const uint8_t* from, const ImageShape& shape, const Normalization& normalization, const Augmentation& augmentation, uint64_t key, float* to) {
   const int64_t h = shape.height, w = shape.width;
   const bool changed = key != 0 && (augmentation.translate > 0 || augmentation.flip || augmentation.cutout > 0);
-  const Motion choice = changed ? choose(augmentation, shape, key) : Motion{};
+  const Motion m = changed ? choose(augmentation, shape, key) : Motion{};
+  const int64_t inner = std::clamp<int64_t>(-m.dx, 0, w), end = std::clamp<int64_t>(w - m.dx, inner, w);  // columns that need no reflection
+  const int64_t cut_left = std::max<int64_t>(m.left, 0), cut_right = std::min(m.left + augmentation.cutout, w);
   for (int64_t c = 0; c < shape.channels; ++c) {
     const float mean = normalization.mean[static_cast<size_t>(c)], scale = 1 / normalization.deviation[static_cast<size_t>(c)];
+    const auto normal = [&](uint8_t pixel) { return (static_cast<float>(pixel) - mean) * scale; };
     for (int64_t y = 0; y < h; ++y) {
-      const uint8_t* row = from + (c * h + (changed ? reflected(y + choice.dy, h) : y)) * w;
+      const uint8_t* row = from + (c * h + reflected(y + m.dy, h)) * w;
       float* out = to + (c * h + y) * w;
-      if (!changed) {
-        for (int64_t x = 0; x < w; ++x) out[x] = (static_cast<float>(row[x]) - mean) * scale;
-        continue;
-      }
-      for (int64_t x = 0; x < w; ++x) {
-        const int64_t source = reflected(x + choice.dx, w);
-        out[x] = (static_cast<float>(row[choice.flip ? w - 1 - source : source]) - mean) * scale;
-      }
-      if (augmentation.cutout > 0 && y >= choice.top && y < choice.top + augmentation.cutout)
-        for (int64_t x = std::max<int64_t>(choice.left, 0); x < std::min(choice.left + augmentation.cutout, w); ++x) out[x] = 0;
+      for (int64_t x = 0; x < inner; ++x) out[x] = normal(row[reflected(x + m.dx, w)]);
+      for (int64_t x = inner; x < end; ++x) out[x] = normal(row[x + m.dx]);
+      for (int64_t x = end; x < w; ++x) out[x] = normal(row[reflected(x + m.dx, w)]);
+      if (m.flip) std::reverse(out, out + w);
+      if (changed && y >= m.top && y < m.top + augmentation.cutout && cut_left < cut_right) std::fill(out + cut_left, out + cut_right, 0.0f);
     }
   }
 }

@@ -31,10 +31,19 @@ void fail_jpeg(j_common_ptr info) {
 void warn_jpeg(j_common_ptr info, int level) {
   if (level < 0) fail_jpeg(info);
 }
+// A progressive file may hold thousands of scans, each of which passes over the whole image; encoders write about ten.
+constexpr int kMostScans = 100;
+void count_scans(j_common_ptr info) {
+  if (!info->is_decompressor || reinterpret_cast<j_decompress_ptr>(info)->input_scan_number <= kMostScans) return;
+  auto* errors = reinterpret_cast<JpegErrors*>(info->err);
+  std::strncpy(errors->text, "more than 100 scans", sizeof errors->text - 1);
+  std::longjmp(errors->jump, 1);
+}
 
-// No object with a destructor lives across the jump. Returns "" or what is wrong.
-const char* read_jpeg(Bytes file, int64_t most_pixels, Image& image, JpegErrors& errors) {
-  jpeg_decompress_struct info;
+// `pixels` null: only the header. No object with a destructor lives across the jump. Returns "" or what is wrong.
+const char* read_jpeg(Bytes file, int64_t most_pixels, ImageSize& size, std::vector<uint8_t>* pixels, JpegErrors& errors) {
+  jpeg_decompress_struct info{};
+  jpeg_progress_mgr progress{};
   info.err = jpeg_std_error(&errors.manager);
   errors.manager.error_exit = fail_jpeg;
   errors.manager.emit_message = warn_jpeg;
@@ -43,25 +52,22 @@ const char* read_jpeg(Bytes file, int64_t most_pixels, Image& image, JpegErrors&
     return errors.text;
   }
   jpeg_create_decompress(&info);
+  progress.progress_monitor = count_scans;
+  info.progress = &progress;
   jpeg_mem_src(&info, reinterpret_cast<const unsigned char*>(file.data()), file.size());
   jpeg_read_header(&info, TRUE);
   const bool grey = info.num_components == 1;
-  if (!grey && info.jpeg_color_space != JCS_YCbCr && info.jpeg_color_space != JCS_RGB) {
+  size = {static_cast<int64_t>(info.image_height), static_cast<int64_t>(info.image_width), grey ? 1 : 3};
+  const bool known = grey || info.jpeg_color_space == JCS_YCbCr || info.jpeg_color_space == JCS_RGB;
+  if (!known || size.height * size.width > most_pixels || pixels == nullptr) {
     jpeg_destroy_decompress(&info);
-    return "a colour space other than grey, YCbCr or RGB";
-  }
-  if (static_cast<int64_t>(info.image_width) * info.image_height > most_pixels) {
-    jpeg_destroy_decompress(&info);
-    return "more pixels than allowed";
+    return !known ? "a colour space other than grey, YCbCr or RGB" : "";
   }
   info.out_color_space = grey ? JCS_GRAYSCALE : JCS_RGB;
   jpeg_start_decompress(&info);
-  image.height = info.output_height;
-  image.width = info.output_width;
-  image.channels = info.output_components;
-  image.pixels.resize(static_cast<size_t>(image.height * image.width * image.channels));
+  pixels->resize(static_cast<size_t>(size.height * size.width * size.channels));
   while (info.output_scanline < info.output_height) {
-    JSAMPROW row = image.pixels.data() + static_cast<size_t>(info.output_scanline) * static_cast<size_t>(image.width * image.channels);
+    JSAMPROW row = pixels->data() + static_cast<size_t>(info.output_scanline) * static_cast<size_t>(size.width * size.channels);
     jpeg_read_scanlines(&info, &row, 1);
   }
   jpeg_finish_decompress(&info);
@@ -69,7 +75,21 @@ const char* read_jpeg(Bytes file, int64_t most_pixels, Image& image, JpegErrors&
   return "";
 }
 
-Image decode_png(Bytes file, const std::string& where, int64_t most_pixels) {
+void check_pixels(const ImageSize& size, const std::string& where, int64_t most_pixels) {
+  if (size.height * size.width > most_pixels)
+    throw DamagedError(fmt::format("{}: {} x {} pixels, more than the {} that are allowed; leave it out or scale it down", where, size.width, size.height, most_pixels));
+}
+
+ImageSize decode_jpeg(Bytes file, const std::string& where, int64_t most_pixels, std::vector<uint8_t>* pixels) {
+  ImageSize size;
+  JpegErrors errors{};
+  const std::string wrong = read_jpeg(file, most_pixels, size, pixels, errors);
+  if (!wrong.empty()) throw DamagedError(fmt::format("{}: JPEG: {}", where, wrong));
+  check_pixels(size, where, most_pixels);
+  return size;
+}
+
+ImageSize decode_png(Bytes file, const std::string& where, int64_t most_pixels, std::vector<uint8_t>* pixels) {
   std::unique_ptr<spng_ctx, void (*)(spng_ctx*)> context{spng_ctx_new(0), spng_ctx_free};
   const auto require = [&](int code, const char* what) {
     if (code != 0) throw DamagedError(fmt::format("{}: PNG {}: {}", where, what, spng_strerror(code)));
@@ -79,15 +99,16 @@ Image decode_png(Bytes file, const std::string& where, int64_t most_pixels) {
   require(spng_set_png_buffer(context.get(), file.data(), file.size()), "buffer");
   spng_ihdr header{};
   require(spng_get_ihdr(context.get(), &header), "header");
-  if (static_cast<int64_t>(header.width) * header.height > most_pixels)
-    throw DamagedError(fmt::format("{}: {} x {} pixels, more than the {} that are allowed; leave it out or scale it down", where, header.width, header.height, most_pixels));
   const bool grey = header.color_type == SPNG_COLOR_TYPE_GRAYSCALE && header.bit_depth <= 8;
+  const ImageSize size{static_cast<int64_t>(header.height), static_cast<int64_t>(header.width), grey ? 1 : 3};
+  check_pixels(size, where, most_pixels);
+  if (pixels == nullptr) return size;
   const int format = grey ? SPNG_FMT_G8 : SPNG_FMT_RGB8;
-  size_t size = 0;
-  require(spng_decoded_image_size(context.get(), format, &size), "size");
-  Image image{static_cast<int64_t>(header.height), static_cast<int64_t>(header.width), grey ? 1 : 3, std::vector<uint8_t>(size)};
-  require(spng_decode_image(context.get(), image.pixels.data(), size, format, 0), "pixels");
-  return image;
+  size_t bytes = 0;
+  require(spng_decoded_image_size(context.get(), format, &bytes), "size");
+  pixels->resize(bytes);
+  require(spng_decode_image(context.get(), pixels->data(), bytes, format, 0), "pixels");
+  return size;
 }
 
 bool is_png(Bytes f) { return f.size() >= 8 && std::memcmp(f.data(), "\x89PNG\r\n\x1a\n", 8) == 0; }
@@ -123,13 +144,17 @@ std::vector<Tap> taps(int64_t from, int64_t to) {
 
 bool looks_like_image(Bytes file) { return is_png(file) || is_jpeg(file); }
 
+ImageSize image_size(Bytes file, const std::string& where, int64_t most_pixels) {
+  if (is_png(file)) return decode_png(file, where, most_pixels, nullptr);
+  if (is_jpeg(file)) return decode_jpeg(file, where, most_pixels, nullptr);
+  throw DamagedError(fmt::format("{}: neither JPEG nor PNG by its first bytes", where));
+}
+
 Image decode_image(Bytes file, const std::string& where, int64_t most_pixels) {
-  if (is_png(file)) return decode_png(file, where, most_pixels);
-  if (!is_jpeg(file)) throw DamagedError(fmt::format("{}: neither JPEG nor PNG by its first bytes", where));
+  if (!looks_like_image(file)) throw DamagedError(fmt::format("{}: neither JPEG nor PNG by its first bytes", where));
   Image image;
-  JpegErrors errors{};
-  const std::string wrong = read_jpeg(file, most_pixels, image, errors);
-  if (!wrong.empty()) throw DamagedError(fmt::format("{}: JPEG: {}", where, wrong));
+  const ImageSize size = (is_png(file) ? decode_png : decode_jpeg)(file, where, most_pixels, &image.pixels);
+  image.height = size.height, image.width = size.width, image.channels = size.channels;
   return image;
 }
 

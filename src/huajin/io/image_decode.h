@@ -1,5 +1,6 @@
 // JPEG and PNG files to pixels. Hostile files are refused by their header: nothing is allocated for an image beyond the cap.
 #pragma once
+#include <compare>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -13,10 +14,17 @@ struct Image {
   std::vector<uint8_t> pixels;                  // [height, width, channels]
 };
 
+struct ImageSize {
+  int64_t height = 0, width = 0, channels = 0;
+  auto operator<=>(const ImageSize&) const = default;
+};
+
 constexpr int64_t kMostPixels = int64_t{64} << 20;  // of one image
 
 // By its first bytes. DamagedError naming `where` for what is neither, truncated, corrupt (the decoder's warnings count) or larger than `most_pixels`.
 Image decode_image(Bytes file, const std::string& where, int64_t most_pixels = kMostPixels);
+// The header alone: what decode_image will give. DamagedError likewise, as far as the header shows it.
+ImageSize image_size(Bytes file, const std::string& where, int64_t most_pixels = kMostPixels);
 bool looks_like_image(Bytes file);
 
 // Area average where it shrinks, bilinear where it grows; the same size is a copy.

@@ -1,9 +1,9 @@
 #include <fmt/format.h>
 #include <zlib.h>
 
-#include <utility>
-
+#include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "huajin/core/errors.h"
 #include "huajin/io/image_set.h"
@@ -39,6 +39,21 @@ bool tar_number(Bytes field, uint64_t& value) {
 std::string tar_text(Bytes field) {
   std::string text(as_text(field));
   return text.substr(0, text.find('\0'));
+}
+
+// "27 path=a/b.jpg\n" among the records of a pax header; "" if it has none.
+std::string pax_path(std::string_view records) {
+  std::string path;
+  while (!records.empty()) {
+    size_t length = 0, digits = 0;
+    for (; digits < records.size() && digits < 10 && records[digits] >= '0' && records[digits] <= '9'; ++digits)
+      length = length * 10 + static_cast<size_t>(records[digits] - '0');
+    if (length > records.size() || length < digits + 2 || records[digits] != ' ') return path;
+    const std::string_view record = records.substr(digits + 1, length - digits - 2);  // without the line's end
+    if (record.starts_with("path=")) path = record.substr(5);
+    records.remove_prefix(length);
+  }
+  return path;
 }
 
 void check_tar_name(const std::string& name, const std::string& where) {
@@ -110,9 +125,13 @@ std::vector<TarEntry> parse_tar(Bytes file, const std::string& where) {
     std::string name = tar_text(header.subspan(0, 100));
     if (std::memcmp(header.data() + 257, "ustar", 5) == 0 && header[345] != std::byte{0} && header[262] == std::byte{0}) name = tar_text(header.subspan(345, 155)) + "/" + name;
     const Bytes content = file.subspan(at + 512, size);
-    at += 512 + (size + 511) / 512 * 512;
+    at += 512 + (static_cast<size_t>(size) + 511) / 512 * 512;
     if (type == 'L') {  // GNU: the next entry's name
       long_name = tar_text(content);
+      continue;
+    }
+    if (type == 'x') {  // pax: likewise
+      long_name = pax_path(as_text(content));
       continue;
     }
     if (!long_name.empty()) name = std::exchange(long_name, std::string());

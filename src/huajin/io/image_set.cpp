@@ -2,16 +2,18 @@
 
 #include <fmt/format.h>
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <filesystem>
+#include <functional>
 #include <map>
-#include <set>
 #include <thread>
 
 #include "huajin/core/errors.h"
-#include "huajin/core/rng.h"
 #include "huajin/io/hash.h"
 #include "huajin/io/image_decode.h"
 
@@ -33,15 +35,16 @@ bool image_name(std::string name) {
 }
 bool validation_name(const std::string& name) { return name == "test" || name == "val" || name == "valid" || name == "validation"; }
 
-// ".../train/cat/1.jpg" -> cat, training; ".../cat/1.jpg" -> cat.
+// Name below the root: "train/cat/1.jpg" -> cat, training; "cat/1.jpg" -> cat. Hidden files and folders are none.
 bool classify(const std::string& name, Item& item) {
   std::vector<std::string> parts;
   for (size_t at = 0; at <= name.size();) {
     const size_t end = std::min(name.find('/', at), name.size());
     if (end > at) parts.push_back(name.substr(at, end - at));
+    if (end > at + 1 && parts.back()[0] == '.') return false;
     at = end + 1;
   }
-  if (parts.size() < 2 || !image_name(parts.back()) || parts.back().starts_with(".")) return false;
+  if (parts.size() < 2 || !image_name(parts.back())) return false;
   item.name = name;
   item.label = parts[parts.size() - 2];
   item.validation = parts.size() > 2 && validation_name(parts[parts.size() - 3]);
@@ -50,29 +53,27 @@ bool classify(const std::string& name, Item& item) {
 
 std::vector<std::string> files_of(const std::string& root) {
   std::vector<std::string> names;
-  std::error_code error;
+  std::error_code error, broken_link;
   for (fs::recursive_directory_iterator it(root, error), end; !error && it != end; it.increment(error))
-    if (it->is_regular_file(error)) names.push_back(it->path().string());
+    if (it->is_regular_file(broken_link)) names.push_back(it->path().string());
   if (error) throw UserError(fmt::format("{}: {}", root, error.message()));
   std::sort(names.begin(), names.end());
   return names;
 }
+std::string below(const std::string& root, const std::string& path) { return path.substr(std::min(root.size(), path.size())); }
 
-std::vector<Image> decode_all(const std::vector<Item>& items, int threads, std::vector<std::string>& wrong) {
-  std::vector<Image> images(items.size());
-  wrong.assign(items.size(), "");
+// f(i) for all i; each thread takes the next one. What f throws as Error is left in `wrong`.
+void each(size_t n, int threads, std::vector<std::string>& wrong, const std::function<void(size_t)>& f) {
   std::atomic<size_t> next{0};
   const auto work = [&] {
-    for (size_t i = next++; i < items.size(); i = next++) {
+    for (size_t i = next++; i < n; i = next++) {
+      if (!wrong[i].empty()) continue;
       try {
-        if (!items[i].path.empty()) {
-          const FileView file(items[i].path);
-          images[i] = decode_image(file.bytes(), items[i].path);
-        } else {
-          images[i] = decode_image(items[i].content, items[i].name);
-        }
+        f(i);
       } catch (const Error& error) {
         wrong[i] = error.what();
+      } catch (const std::bad_alloc&) {
+        wrong[i] = "not enough memory to decode image " + std::to_string(i);
       }
     }
   };
@@ -80,125 +81,117 @@ std::vector<Image> decode_all(const std::vector<Item>& items, int threads, std::
   for (int t = 1; t < threads; ++t) pool.emplace_back(work);
   work();
   for (auto& thread : pool) thread.join();
-  return images;
 }
 
-// A tenth of each class, by a keyed order, so that neighbours (frames of one film) are not all on one side.
-void split_tenth(std::vector<size_t>& order, const std::vector<Item>& items, std::vector<bool>& validation) {
-  std::map<std::string, std::vector<size_t>> by_class;
-  for (size_t i : order) by_class[items[i].label].push_back(i);
-  for (auto& [label, members] : by_class)
-    for (size_t k = 0; k < members.size(); ++k)
-      if (permuted(hash_name(label), k, members.size()) % 10 == 9) validation[members[k]] = true;
+template <class F>
+auto with_bytes(const Item& item, F f) {
+  if (item.path.empty()) return f(item.content, item.name);
+  const FileView file(item.path);
+  return f(file.bytes(), item.path);
 }
 
-ImageSet assemble(const std::vector<Item>& items, int threads, const std::string& where) {
-  std::vector<std::string> wrong;
-  std::vector<Image> images = decode_all(items, threads, wrong);
-  ImageSet set;
-  std::map<std::pair<int64_t, int64_t>, int64_t> sizes;
-  std::set<std::string> names;
-  std::vector<size_t> good;
+// What most images are; three channels unless all are grey.
+ImageShape common_shape(const std::vector<ImageSize>& sizes, const std::vector<std::string>& wrong) {
+  std::map<std::pair<int64_t, int64_t>, int64_t> counts;
   bool grey = true;
-  for (size_t i = 0; i < items.size(); ++i) {
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    if (!wrong[i].empty()) continue;
+    counts[{sizes[i].height, sizes[i].width}]++;
+    grey = grey && sizes[i].channels == 1;
+  }
+  if (counts.empty()) return {};
+  const auto most = std::max_element(counts.begin(), counts.end(), [](auto& a, auto& b) { return a.second < b.second; })->first;
+  return {grey ? 1 : 3, most.first, most.second};
+}
+
+void check_damaged(const std::vector<std::string>& wrong, const std::string& where) {
+  const auto damaged = [](const std::string& text) { return !text.empty(); };
+  const auto count = static_cast<size_t>(std::count_if(wrong.begin(), wrong.end(), damaged));
+  if (count * 20 > wrong.size())
+    throw DamagedError(fmt::format("{}: {} of {} images are damaged, more than 5 %; the first: {}", where, count, wrong.size(), *std::find_if(wrong.begin(), wrong.end(), damaged)));
+}
+
+void check_memory(size_t images, const ImageShape& shape, const std::string& where) {
+  const double need = static_cast<double>(images) * static_cast<double>(shape.pixels());
+  const double have = 0.7 * static_cast<double>(::sysconf(_SC_PHYS_PAGES)) * static_cast<double>(::sysconf(_SC_PAGESIZE));
+  if (need > have)
+    throw UserError(fmt::format("{}: {} images of {} x {} take {:.1f} GB decoded, {:.1f} GB of memory can be used; scale them down first", where, images, shape.width, shape.height, need / 1e9, have / 1e9));
+}
+
+// [h, w, c] -> [c, h, w]
+void write_planes(const Image& image, uint8_t* to) {
+  const int64_t plane = image.height * image.width;
+  for (int64_t c = 0; c < image.channels; ++c)
+    for (int64_t p = 0; p < plane; ++p) to[c * plane + p] = image.pixels[static_cast<size_t>(p * image.channels + c)];
+}
+
+std::vector<std::string> labels_of(const std::vector<Item>& items, const std::vector<std::string>& wrong) {
+  std::vector<std::string> names;
+  for (size_t i = 0; i < items.size(); ++i)
+    if (wrong[i].empty()) names.push_back(items[i].label);
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  return names;
+}
+
+// Training part first. `items` in their order within each part.
+void sort_by_part(std::vector<Item>& items) {
+  if (std::none_of(items.begin(), items.end(), [](const Item& i) { return i.validation; })) {
+    std::map<std::string, uint32_t> numbers;
+    for (auto& item : items) numbers.emplace(item.label, 0);
+    uint32_t next = 0;
+    for (auto& [name, number] : numbers) number = next++;
+    std::vector<uint32_t> labels;
+    for (auto& item : items) labels.push_back(numbers[item.label]);
+    const std::vector<bool> chosen = tenth_of_each_class(labels);
+    for (size_t i = 0; i < items.size(); ++i) items[i].validation = chosen[i];
+  }
+  std::stable_partition(items.begin(), items.end(), [](const Item& i) { return !i.validation; });
+}
+
+ImageSet assemble(std::vector<Item> items, int threads, const std::string& where) {
+  sort_by_part(items);
+  std::vector<std::string> wrong(items.size());
+  std::vector<ImageSize> sizes(items.size());
+  each(items.size(), threads, wrong, [&](size_t i) { sizes[i] = with_bytes(items[i], [](Bytes b, const std::string& name) { return image_size(b, name); }); });
+  check_damaged(wrong, where);
+  ImageSet set;
+  set.shape = common_shape(sizes, wrong);
+  check_memory(items.size(), set.shape, where);
+  const auto pixels = static_cast<size_t>(set.shape.pixels());
+  set.pixels.resize(items.size() * pixels);
+  each(items.size(), threads, wrong, [&](size_t i) {
+    const Image image = with_bytes(items[i], [](Bytes b, const std::string& name) { return decode_image(b, name); });
+    write_planes(resize_image(with_channels(image, set.shape.channels), set.shape.height, set.shape.width), set.pixels.data() + i * pixels);
+  });
+  check_damaged(wrong, where);
+  set.classes = labels_of(items, wrong);
+  if (set.classes.size() < 2) throw UserError(fmt::format("{}: {} class; put the images of each class into a folder of its own, two classes at least", where, set.classes.size()));
+  for (size_t i = 0; i < items.size(); ++i) {  // close the gaps that damaged ones left
     if (!wrong[i].empty()) {
       set.damaged.push_back(wrong[i]);
       continue;
     }
-    good.push_back(i);
-    sizes[{images[i].height, images[i].width}]++;
-    grey = grey && images[i].channels == 1;
-    names.insert(items[i].label);
-  }
-  if (set.damaged.size() * 20 > items.size())
-    throw DamagedError(fmt::format("{}: {} of {} images are damaged, more than 5 %; the first: {}", where, set.damaged.size(), items.size(), set.damaged[0]));
-  if (names.size() < 2) throw UserError(fmt::format("{}: {} class; put the images of each class into a folder of its own, two classes at least", where, names.size()));
-  const auto size = std::max_element(sizes.begin(), sizes.end(), [](auto& a, auto& b) { return a.second < b.second; })->first;
-  set.shape = {grey ? 1 : 3, size.first, size.second};
-  set.classes.assign(names.begin(), names.end());
-  std::vector<bool> validation(items.size(), false);
-  for (size_t i : good) validation[i] = items[i].validation;
-  if (std::none_of(validation.begin(), validation.end(), [](bool v) { return v; })) split_tenth(good, items, validation);
-  std::stable_partition(good.begin(), good.end(), [&](size_t i) { return !validation[i]; });
-  set.pixels.resize(good.size() * static_cast<size_t>(set.shape.pixels()));
-  size_t to = 0;
-  for (size_t k = 0; k < good.size(); ++k) {
-    const size_t i = good[k];
-    if (!validation[i]) set.validation_from = static_cast<int64_t>(k) + 1;
+    if (sizes[i].height != set.shape.height || sizes[i].width != set.shape.width) ++set.resized;
+    const size_t to = set.labels.size();
+    if (to != i) std::memmove(set.pixels.data() + to * pixels, set.pixels.data() + i * pixels, pixels);
     set.labels.push_back(static_cast<uint32_t>(std::lower_bound(set.classes.begin(), set.classes.end(), items[i].label) - set.classes.begin()));
-    const Image image = resize_image(with_channels(images[i], set.shape.channels), set.shape.height, set.shape.width);
-    for (int64_t c = 0; c < set.shape.channels; ++c)
-      for (int64_t p = 0; p < set.shape.height * set.shape.width; ++p) set.pixels[to++] = image.pixels[static_cast<size_t>(p * set.shape.channels + c)];
-    images[i] = Image();
+    if (!items[i].validation) set.validation_from = set.count();
   }
-  if (set.validation_from == 0 || set.validation_from == set.count()) throw UserError(where + ": no images to train on, or none to validate; both train and test need some");
+  set.pixels.resize(set.labels.size() * pixels);
+  if (set.validation_from == 0 || set.validation_from == set.count())
+    throw UserError(fmt::format("{}: {} images to train on and {} to validate; both parts need some", where, set.validation_from, set.count() - set.validation_from));
   return set;
 }
 
-std::string read_packed(const std::string& path) {
-  const FileView file(path);
-  return inflate_if_packed(file.bytes(), path, uint64_t{8} << 30);
-}
-
-// Pairs NAME-images-idx3-ubyte and NAME-labels-idx1-ubyte; t10k or test: validation.
-ImageSet read_idx(const std::string& folder) {
-  ImageSet set;
-  std::vector<std::pair<IdxFile, IdxFile>> parts[2];
-  for (auto& path : files_of(folder)) {
-    const size_t at = path.find("-images-idx3-ubyte");
-    if (at == path.npos) continue;
-    std::string labels = path;
-    labels.replace(at, 18, "-labels-idx1-ubyte");
-    if (!exists(labels)) throw UserError(fmt::format("{}: its labels {} are missing", path, labels));
-    const std::string a = read_packed(path), b = read_packed(labels);
-    IdxFile images = parse_idx(as_bytes(a), path), classes = parse_idx(as_bytes(b), labels);
-    if (images.shape.size() != 3) throw DamagedError(fmt::format("{}: {} dimensions; images have 3", path, images.shape.size()));
-    if (classes.shape.size() != 1 || classes.shape[0] != images.shape[0])
-      throw DamagedError(fmt::format("{}: {} labels for {} images", labels, classes.shape[0], images.shape[0]));
+bool holds_cifar(const std::vector<std::string>& files) {
+  for (auto& path : files) {
     const std::string name = fs::path(path).filename().string();
-    parts[name.starts_with("t10k") || name.starts_with("test") ? 1 : 0].emplace_back(std::move(images), std::move(classes));
+    if (name == "data_batch_1.bin") return true;
+    // Token shards are called so too: CIFAR-100 has records of 3,074 bytes and a test file beside it.
+    if (name == "train.bin" && file_size(path) % 3074 == 0 && exists(path.substr(0, path.size() - 9) + "test.bin")) return true;
   }
-  if (parts[0].empty()) throw UserError(folder + ": no train-images-idx3-ubyte with its labels");
-  uint32_t most = 0;
-  for (auto& part : parts)
-    for (auto& [images, labels] : part) {
-      const ImageShape shape{1, images.shape[1], images.shape[2]};
-      if (set.count() > 0 && shape.pixels() != set.shape.pixels()) throw UserError(folder + ": images of different sizes");
-      set.shape = shape;
-      set.pixels.insert(set.pixels.end(), images.values.begin(), images.values.end());
-      for (uint8_t label : labels.values) set.labels.push_back(label), most = std::max<uint32_t>(most, label);
-      if (&part == &parts[0]) set.validation_from = set.count();
-    }
-  for (uint32_t c = 0; c <= most; ++c) set.classes.push_back(std::to_string(c));
-  if (parts[1].empty()) set.validation_from = set.count() - set.count() / 10;
-  return set;
-}
-
-// Records of one label byte (CIFAR-100: coarse and fine) and 3072 bytes, planes of red, green and blue.
-ImageSet read_cifar(const std::string& folder) {
-  ImageSet set;
-  set.shape = {3, 32, 32};
-  uint32_t most = 0;
-  for (const bool validation : {false, true})
-    for (auto& path : files_of(folder)) {
-      const std::string name = fs::path(path).filename().string();
-      const bool hundred = name == "train.bin" || name == "test.bin", test = name.starts_with("test");
-      if ((!hundred && !(name.starts_with("data_batch_") || name == "test_batch.bin")) || !name.ends_with(".bin") || test != validation) continue;
-      const FileView file(path);
-      const size_t lead = hundred ? 2 : 1, record = lead + 3072;
-      if (file.bytes().size() % record != 0) throw DamagedError(fmt::format("{}: {} bytes, no multiple of {}; the file is truncated", path, file.bytes().size(), record));
-      for (size_t at = 0; at < file.bytes().size(); at += record) {
-        set.labels.push_back(static_cast<uint32_t>(file.bytes()[at + lead - 1]));
-        most = std::max(most, set.labels.back());
-        const auto* p = reinterpret_cast<const uint8_t*>(file.bytes().data() + at + lead);
-        set.pixels.insert(set.pixels.end(), p, p + 3072);
-      }
-      if (!validation) set.validation_from = set.count();
-    }
-  if (set.validation_from == 0) throw UserError(folder + ": no data_batch_1.bin (CIFAR-10) or train.bin (CIFAR-100)");
-  if (set.validation_from == set.count()) set.validation_from -= set.count() / 10;
-  for (uint32_t c = 0; c <= most; ++c) set.classes.push_back(std::to_string(c));
-  return set;
+  return false;
 }
 
 }  // namespace
@@ -207,19 +200,19 @@ ImageLayout find_image_layout(const std::string& path) {
   if (!exists(path)) return ImageLayout::kNone;
   if (!is_folder(path)) return path.ends_with(".tar") ? ImageLayout::kTar : ImageLayout::kNone;
   int64_t images = 0, others = 0;
-  for (auto& file : files_of(path)) {
-    const std::string name = fs::path(file).filename().string();
-    if (name.find("-images-idx3-ubyte") != name.npos) return ImageLayout::kIdx;
-    if (name == "data_batch_1.bin" || name == "train.bin") return ImageLayout::kCifar;
+  const std::vector<std::string> files = files_of(path);
+  for (auto& file : files) {
     Item item;
-    (classify(file, item) ? images : others)++;
+    if (file.find("-images-idx3-ubyte", file.rfind('/')) != file.npos) return ImageLayout::kIdx;
+    (classify(below(path, file), item) ? images : others)++;
   }
+  if (holds_cifar(files)) return ImageLayout::kCifar;
   return images > others ? ImageLayout::kFolders : ImageLayout::kNone;
 }
 
 ImageSet read_image_set(const std::string& path, ImageLayout layout, int threads) {
-  if (layout == ImageLayout::kIdx) return read_idx(path);
-  if (layout == ImageLayout::kCifar) return read_cifar(path);
+  if (layout == ImageLayout::kIdx) return read_idx(path, files_of(path));
+  if (layout == ImageLayout::kCifar) return read_cifar(path, files_of(path));
   std::vector<Item> items;
   if (layout == ImageLayout::kTar) {
     const FileView file(path);
@@ -229,29 +222,33 @@ ImageSet read_image_set(const std::string& path, ImageLayout layout, int threads
       if (classify(entry.name, item)) items.push_back(std::move(item));
     }
     if (items.empty()) throw UserError(path + ": an archive without CLASS/*.jpg or .png");
-    return assemble(items, threads, path);
+    return assemble(std::move(items), threads, path);
   }
   for (auto& name : files_of(path)) {
     Item item;
     item.path = name;
-    if (classify(name, item)) items.push_back(std::move(item));
+    if (classify(below(path, name), item)) items.push_back(std::move(item));
   }
   if (items.empty()) throw UserError(path + ": no images; put those of each class into a folder of its own");
-  return assemble(items, threads, path);
+  return assemble(std::move(items), threads, path);
 }
 
 std::string image_set_key(const std::string& path) {
   Hasher hasher;
-  hasher.update(std::string_view("huajin images 1"));
+  hasher.update(std::string_view("huajin images 2"));
   const auto add = [&](const std::string& name) {
-    std::error_code error;
+    struct stat facts {};
+    if (::stat(name.c_str(), &facts) != 0) throw UserError(fmt::format("{}: {}", name, std::strerror(errno)));
+    hasher.update(static_cast<int64_t>(name.size()));
     hasher.update(name);
-    hasher.update(static_cast<int64_t>(file_size(name)));
-    hasher.update(static_cast<int64_t>(fs::last_write_time(name, error).time_since_epoch().count()));
+    hasher.update(static_cast<int64_t>(facts.st_size));
+    hasher.update(static_cast<int64_t>(facts.st_mtim.tv_sec) * 1000000000 + facts.st_mtim.tv_nsec);
   };
-  if (!is_folder(path)) add(path);
-  else
+  if (!is_folder(path)) {
+    add(path);
+  } else {
     for (auto& name : files_of(path)) add(name);
+  }
   return hasher.hex();
 }
 

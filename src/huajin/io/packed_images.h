@@ -1,8 +1,8 @@
 // Images of one size, decoded once, in one file that is opened by mmap:
 //
-//   "huajimg1"  length of the header, uint64   header, JSON   padding to 64 bytes   labels uint32 [n]   pixels uint8 [n, C, H, W]
+//   "huajimg2"  length of the header, uint64   header, JSON   padding to 64 bytes   labels uint32 [n]   pixels uint8 [n, C, H, W]
 //
-// The header holds the XXH3-128 of every MiB that follows it, and of itself without that list's own hash: damage is found at open.
+// The header holds the XXH3-128 of the labels, of every MiB of pixels, and of itself without that member: damage is found at open.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -26,6 +26,7 @@ struct ImageSet {
   std::vector<uint8_t> pixels;    // [n, C, H, W]
   int64_t validation_from = 0;    // images from here on are the validation part
   std::vector<std::string> damaged;  // what was left out, and why
+  int64_t resized = 0;               // images that had another size
   int64_t count() const { return static_cast<int64_t>(labels.size()); }
 };
 
@@ -40,13 +41,19 @@ class PackedImages {
   uint32_t label(int64_t i) const;
   const uint8_t* pixels(int64_t i) const { return pixels_ + i * shape_.pixels(); }  // [C, H, W]
   const std::string& key() const { return key_; }  // of what it was made from
-  int64_t damaged() const { return damaged_; }
+  int64_t damaged() const { return damaged_; }     // images that were left out
+  int64_t resized() const { return resized_; }     // images that had another size
+  const std::vector<std::string>& first_damaged() const { return first_damaged_; }  // names and reasons of the first five
+  // Over the training part, one a channel.
+  const std::vector<double>& mean() const { return mean_; }
+  const std::vector<double>& deviation() const { return deviation_; }
 
  private:
   std::unique_ptr<FileView> view_;
-  int64_t count_ = 0, validation_from_ = 0, damaged_ = 0;
+  int64_t count_ = 0, validation_from_ = 0, damaged_ = 0, resized_ = 0;
   ImageShape shape_;
-  std::vector<std::string> classes_;
+  std::vector<std::string> classes_, first_damaged_;
+  std::vector<double> mean_, deviation_;
   std::string key_;
   const std::byte* labels_ = nullptr;
   const uint8_t* pixels_ = nullptr;
