@@ -4,9 +4,11 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "huajin/zoo/fused_kernels.cpp"
-#include <hwy/contrib/math/math-inl.h>
+// clang-format off: foreach_target.h must come first
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
+#include <hwy/contrib/math/math-inl.h>
+// clang-format on
 
 // Plain loops: inside Highway's target region the compiler vectorises them for that target. Only the exponential needs Highway's.
 HWY_BEFORE_NAMESPACE();
