@@ -4,7 +4,8 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "huajin/zoo/fused_kernels.cpp"
-// clang-format off: foreach_target.h must come first
+// foreach_target.h must come first.
+// clang-format off
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 #include <hwy/contrib/math/math-inl.h>
