@@ -23,7 +23,9 @@ void recipe_options(CLI::App& app, CommandLine& line) {
   app.add_option("--val", line.validation, "data to validate on (default: the last tenth of --data)");
   app.add_option("--budget", line.budget, "how much to spend: 60s, 10m, 2h, 500step, 50Mtok, 3epoch, 1e15flop; several with commas (default: 2m)");
   app.add_option("--recipe", line.recipe, "TOML recipe (default: huajin chooses one)");
-  app.add_option("--set", line.sets, "change one key of the recipe: --set optimizer.learning_rate=0.01")->allow_extra_args(false);
+  app.add_option("--set", line.sets, "change one key of the recipe: --set optimizer.learning_rate=0.01")
+      ->allow_extra_args(false)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   app.add_option("--seed", line.seed, "the same seed gives the same run (default: 1)");
   app.add_option("--device", line.device, "auto, cpu or cuda");
   app.add_option("--init-from", line.init_from, "start from the weights in this folder (Hugging Face layout, or a checkpoint's model/)");
@@ -33,7 +35,7 @@ void recipe_options(CLI::App& app, CommandLine& line) {
 using Build = std::function<void(CLI::App&, CommandLine&)>;
 
 void subject(CLI::App& app, CommandLine& line, const char* name, const char* what, int least, int most) {
-  auto* option = app.add_option(name, line.subjects, what)->expected(least, most);
+  auto* option = app.add_option(name, line.subjects, what)->expected(least, most)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   if (least > 0) option->required();
 }
 
@@ -55,18 +57,24 @@ void build_generate(CLI::App& app, CommandLine& line) {
 }
 
 void build_bench(CLI::App& app, CommandLine& line) {
-  app.add_option("WHAT", line.subjects, "step MODEL: seconds of one training step of a model such as gpt2-124m")->expected(1, 2)->required();
+  app.add_option("WHAT", line.subjects, "step MODEL: seconds of one training step of a model such as gpt2-124m")
+      ->expected(1, 2)
+      ->required()
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   app.add_option("--batch", line.batch, "rows (default: 4)");
   app.add_option("--length", line.length, "tokens a row (default: 64)");
   app.add_option("--steps", line.steps, "steps that are measured, after one that is not (default: 5)");
   app.add_option("--precision", line.precision, "fp32, bf16, fp16, fp64 or auto (default: fp32)");
   app.add_option("--device", line.device, "auto, cpu or cuda");
-  app.add_option("--set", line.sets, "change one key of the recipe")->allow_extra_args(false);
+  app.add_option("--set", line.sets, "change one key of the recipe")->allow_extra_args(false)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   app.add_option("--seed", line.seed, "");
 }
 
 void build_data(CLI::App& app, CommandLine& line) {
-  app.add_option("WHAT", line.subjects, "inspect PATH | tokenize PATH | pack FOLDER")->expected(1, 2)->required();
+  app.add_option("WHAT", line.subjects, "inspect PATH | tokenize PATH | pack FOLDER")
+      ->expected(1, 2)
+      ->required()
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   app.add_option("--tokenizer", line.tokenizer, "tokenize: bytes, characters, bpe, or a folder of encoder.json and vocab.bpe (default: bpe)");
   app.add_option("--vocabulary", line.vocabulary, "tokenize: tokens of a bpe that is trained on the data (default: 4096)");
   app.add_option("--out", line.output, "file to write: tokenize: llm.c's .bin; pack: packed images");
@@ -164,6 +172,7 @@ void check_values(const CommandLine& line) {
   if (line.length < 1) refuse("--length " + std::to_string(line.length) + ": must be at least 1");
   if (line.steps < 1) refuse("--steps " + std::to_string(line.steps) + ": must be at least 1");
   if (line.seed < -1) refuse("--seed " + std::to_string(line.seed) + ": must be at least 0");
+  if (line.command == "compare" && line.subjects.size() < 2) refuse("huajin compare " + line.subjects.front() + ": needs two or more RUNs");
   if (line.runs_folder.empty()) refuse("--runs-dir: must name a folder");
 }
 
@@ -183,6 +192,7 @@ Parsed parse_command_line(int count, const char* const* arguments) {
 
   CLI::App app(found->what, "huajin " + first);
   parsed.line.command = first;
+  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);  // of an option that is given twice the last one counts
   common_options(app, parsed.line);
   found->build(app, parsed.line);
   std::vector<std::string> rest(arguments + std::min(count, 2), arguments + count);

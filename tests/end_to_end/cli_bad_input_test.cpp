@@ -169,7 +169,7 @@ std::vector<BadInput> recipe_cases() {
       {"technique twice", p.set("techniques=[\"sam\",\"sam\"]"), 2, {"sam", "twice"}},
       {"heads that do not divide", p.set("model.heads=5"), 2, {"model", "5", "32"}},
       {"image model for text", p.set("model=small_cnn"), 2, {"small_cnn"}},
-      {"warm-up longer than the run", p.set("schedule.warmup_steps=10"), 2, {"warmup_steps", "10", "2"}},
+      {"warm-up longer than the run", p.train({"--set", "schedule=linear", "--set", "schedule.warmup_steps=10"}), 2, {"warmup_steps", "10", "2"}},
       {"precision unknown", p.set("precision=bf61"), 2, {"precision", "bf61", "bf16"}},
       {"ranks that were not started", p.set("layout.data=2"), 2, {"layout.data", "2", "mpirun"}},
       {"checkpoint cadence", p.set("checkpoint.every=often"), 2, {"checkpoint.every", "often"}},
