@@ -1,5 +1,6 @@
 // The program `huajin-engine`: every command that works with models.
 #include <cstdio>
+#include <cstdlib>
 #include <map>
 
 #include "app/commands.h"
@@ -42,5 +43,6 @@ int main(int count, char** arguments) {
     std::fprintf(stderr, "huajin: %s\n", failure.line.c_str());
     if (debug && !failure.detail.empty()) std::fprintf(stderr, "%s\n", failure.detail.c_str());
   }
-  return code;
+  std::fflush(nullptr);
+  std::_Exit(code);  // libtorch's destructors take time that the budget does not have
 }
