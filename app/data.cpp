@@ -9,7 +9,14 @@
 #include "app/setup.h"
 #include "huajin/core/errors.h"
 #include "huajin/core/names.h"
+#include "huajin/core/process.h"
+#include "huajin/io/file.h"
+#include "huajin/io/image_set.h"
 #include "huajin/io/json.h"
+#include "huajin/io/packed_images.h"
+#include "huajin/io/text_read.h"
+#include "huajin/io/token_shard.h"
+#include "huajin/io/tokenizer.h"
 
 namespace huajin {
 namespace {
@@ -39,9 +46,64 @@ int inspect(const CommandLine& line, const std::string& path) {
   return kExitOk;
 }
 
-// Text to llm.c's token file, with the tokenizer's files beside it.
-int tokenize(const CommandLine& line, const std::string& path) { throw UserError("huajin data tokenize: not in this build"); }
-int pack(const CommandLine& line, const std::string& path) { throw UserError("huajin data pack: not in this build"); }
+std::unique_ptr<Tokenizer> tokenizer_for(const CommandLine& line, std::string_view text) {
+  if (line.tokenizer == "bytes") return byte_tokenizer();
+  if (line.tokenizer == "characters") return character_tokenizer(text);
+  if (line.tokenizer == "bpe") {
+    if (line.vocabulary < 257 || line.vocabulary > 65536)
+      throw UserError("--vocabulary " + std::to_string(line.vocabulary) + ": must be at least 257 and at most 65536");
+    return train_bpe(text, line.vocabulary);
+  }
+  if (is_folder(line.tokenizer)) return exists(line.tokenizer + "/encoder.json") ? gpt2_tokenizer(line.tokenizer) : load_tokenizer(line.tokenizer);
+  throw UserError("--tokenizer " + line.tokenizer + ": must be bytes, characters, bpe, or a folder of a tokenizer's files");
+}
+
+// Text to llm.c's token file; the tokenizer's files go into a folder beside it.
+int tokenize(const CommandLine& line, const std::string& path) {
+  const std::string out = line.output.empty() ? path + ".bin" : line.output;
+  if (exists(out)) throw UserError(out + ": is there already; name another file with --out");
+  const Corpus corpus = read_corpus(path);
+  const auto tokenizer = tokenizer_for(line, corpus.text);
+  std::vector<uint32_t> ids;
+  tokenizer->encode(corpus.text, ids);
+  write_token_shard(out, ids, tokenizer->vocabulary());
+  const std::string folder = out + ".tokenizer";
+  make_folder(folder);
+  for (auto& [name, content] : tokenizer->files()) write_atomically(folder + "/" + name, content);
+  const double bytes_a_token = static_cast<double>(corpus.text.size()) / static_cast<double>(std::max<size_t>(ids.size(), 1));
+  if (line.json)
+    fmt::print(
+        "{}\n",
+        json_text(Json{
+            {"out", out}, {"tokens", ids.size()}, {"vocabulary", tokenizer->vocabulary()}, {"bytes", corpus.text.size()}, {"tokenizer", folder}}));
+  else
+    fmt::print("{}: {} tokens of {} ({}), {:.2f} bytes a token; tokenizer in {}\n", out, ids.size(), tokenizer->vocabulary(), tokenizer->kind(),
+               bytes_a_token, folder);
+  return kExitOk;
+}
+
+// Images to one packed file that opens at once and is verified at every open.
+int pack(const CommandLine& line, const std::string& path) {
+  const std::string out = line.output.empty() ? path + ".huajimg" : line.output;
+  if (exists(out)) throw UserError(out + ": is there already; name another file with --out");
+  const ImageLayout layout = find_image_layout(path);
+  if (layout == ImageLayout::kNone)
+    throw UserError(path + ": holds no images; give class folders of JPEG or PNG, a tar of them, MNIST's IDX files or CIFAR's binary files");
+  const ImageSet set = read_image_set(path, layout, usable_cores());
+  write_packed_images(out, set, image_set_key(path));
+  const PackedImages packed(out);  // proves every page
+  for (auto& damaged : set.damaged) std::fprintf(stderr, "huajin: left out: %s\n", damaged.c_str());
+  if (line.json)
+    fmt::print("{}\n", json_text(Json{{"out", out},
+                                      {"images", packed.count()},
+                                      {"validation_from", packed.validation_from()},
+                                      {"classes", packed.classes()},
+                                      {"damaged", set.damaged.size()}}));
+  else
+    fmt::print("{}: {} images in {} classes, {} to validate; {} damaged ones left out\n", out, packed.count(), packed.classes().size(),
+               packed.count() - packed.validation_from(), set.damaged.size());
+  return kExitOk;
+}
 
 }  // namespace
 

@@ -134,6 +134,21 @@ TEST_F(CliRun, CheckLeavesNothingAndPlanPredicts) {
   EXPECT_EQ(names_in(folder_.path()), std::vector<std::string>{"text.txt"});
 }
 
+TEST_F(CliRun, DataIsInspectedAndTokenized) {
+  const Ran inspected = run_huajin({"data", "inspect", text_, "--json"});
+  EXPECT_EQ(inspected.code, 0) << inspected.err;
+  EXPECT_EQ(json_value(inspected.out, "kind"), "text");
+  const std::string out = folder_.path() + "/tokens.bin";
+  const std::vector<std::string> tokenize{"data", "tokenize", text_, "--out", out, "--vocabulary", "300", "--json"};
+  const Ran made = run_huajin(tokenize);
+  ASSERT_EQ(made.code, 0) << made.err;
+  const auto tokens = static_cast<size_t>(std::stoll(json_value(made.out, "tokens")));
+  EXPECT_LT(tokens, 30000u);
+  EXPECT_EQ(std::filesystem::file_size(out), 1024 + 2 * tokens);  // llm.c: 256 int32, then uint16
+  const Ran again = run_huajin(tokenize);
+  EXPECT_EQ(again.code, 2) << "nothing is overwritten";
+}
+
 TEST_F(CliRun, QuietIsQuietAndJsonIsJson) {
   const Ran quiet = run_huajin(tiny({"--run", "a", "--quiet", "--json"}, "5step"));
   EXPECT_EQ(quiet.err, "");
