@@ -59,7 +59,9 @@ DataFacts inspect_data(const DataSettings& data) {
   }
   if (first.empty()) return facts;  // opening it says what is wrong
   try {
-    facts.images = data.kind == "images" || (data.kind == "auto" && find_image_layout(data.path) != ImageLayout::kNone);
+    const ImageLayout layout = data.kind == "text" ? ImageLayout::kNone : find_image_layout(data.path);
+    facts.images = data.kind == "images" || layout != ImageLayout::kNone;
+    facts.digits = layout == ImageLayout::kIdx;
   } catch (const Error&) {
     facts.images = true;  // images that are damaged
   }
@@ -87,9 +89,9 @@ struct TextSize {
 };
 // Tuned with the 1.1 MB of tinyshakespeare on two cores (docs/design/chooser.md has the figures); the last lines follow the same growth.
 constexpr TextSize kTextSizes[] = {
-    {20, 2, 128, 4, 128, 8, 1024, 0.02},        {60, 2, 160, 4, 128, 8, 1024, 0.02},         {150, 3, 160, 4, 128, 8, 1024, 0.02},
-    {400, 4, 192, 6, 128, 8, 2048, 0.02},       {900, 5, 256, 8, 256, 8, 2048, 0.02},        {3600, 6, 320, 10, 256, 16, 4096, 0.02},
-    {14400, 8, 384, 6, 512, 16, 8192, 0.015},   {86400, 10, 512, 8, 512, 32, 16384, 0.015},  {1e300, 12, 768, 12, 1024, 32, 32768, 0.01},
+    {20, 2, 128, 4, 128, 8, 1024, 0.02},      {60, 2, 160, 4, 128, 8, 1024, 0.02},        {150, 3, 160, 4, 128, 8, 1024, 0.02},
+    {400, 4, 192, 6, 128, 8, 2048, 0.02},     {900, 5, 256, 8, 256, 8, 2048, 0.02},       {3600, 6, 320, 10, 256, 16, 4096, 0.02},
+    {14400, 8, 384, 6, 512, 16, 8192, 0.015}, {86400, 10, 512, 8, 512, 32, 16384, 0.015}, {1e300, 12, 768, 12, 1024, 32, 32768, 0.01},
 };
 
 void set(Choice& choice, const char* key, const std::string& value) { choice.given[key] = value; }
@@ -133,14 +135,26 @@ void choose_text(Choosing& out, const DataFacts& facts, double seconds, double s
       fmt::format("batch: {} rows of {} tokens: small steps, because many of them fit into the budget", r.batch.rows, r.batch.length));
 }
 
-void choose_images(Choosing& out) {
+// recipes/mnist.toml and recipes/cifar10.toml.
+void choose_images(Choosing& out, const DataFacts& facts) {
   Recipe& r = out.recipe;
   r.batch.rows = 128;
+  r.data.translate = 2, r.data.flip = !facts.digits;
   r.model = {"small_cnn", {}, {}};
+  const int64_t narrow = facts.digits ? 8 : 16;
+  for (auto& [key, times] : std::initializer_list<std::pair<const char*, int64_t>>{{"first", 1}, {"group1", 2}, {"group2", 4}, {"group3", 8}})
+    set(r.model, key, std::to_string(narrow * times));
   r.optimizer = {"muon", {}, {}};
+  set(r.optimizer, "learning_rate", "0.05");
+  set(r.optimizer, "momentum", "0.6");
+  if (!facts.digits) {
+    set(r.optimizer, "weight_decay", "0.005");
+    r.techniques = {{"label_smoothing", {{"mass", "0.2"}}, {}}};
+  }
   r.schedule = {"linear", {}, {}};
-  out.reasons.push_back("data: images, decoded once into a packed file");
-  out.reasons.push_back("model: small_cnn, the fastest to a good accuracy on small images");
+  out.reasons.push_back(
+      fmt::format("data: images, decoded once into a packed file; shifted by up to 2 pixels{}", facts.digits ? "" : " and mirrored"));
+  out.reasons.push_back(fmt::format("model: small_cnn with {} to {} filters, a good accuracy in minutes on small images", narrow, 8 * narrow));
   out.reasons.push_back("batch: 128 images");
 }
 
@@ -152,7 +166,7 @@ Choosing choose(Recipe start, const DataFacts& facts, const Limits& limits, cons
   const bool bf16 = machine.bf16_flops > 1.5 * machine.fp32_flops;
   const double speed = std::max(machine.fp32_flops, bf16 ? machine.bf16_flops : 0) / kReferenceFlops;
   if (facts.images)
-    choose_images(out);
+    choose_images(out, facts);
   else
     choose_text(out, facts, seconds, speed);
   // Small models spend their time between the products, where a cast costs more than it saves.

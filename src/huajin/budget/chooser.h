@@ -11,6 +11,7 @@ namespace huajin {
 
 struct DataFacts {
   bool images = false;
+  bool digits = false;  // IDX files: grey, and not the same when mirrored
   double bytes = 0;     // of all files
   bool utf8 = true;     // of the first megabyte: valid, and without NUL
   double distinct = 0;  // characters in it

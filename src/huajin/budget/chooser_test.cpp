@@ -26,8 +26,9 @@ int64_t weights(const Choosing& c) {
 
 TEST(Chooser, EveryChoiceIsARecipeThatThisBuildCanRun) {
   for (const char* budget : {"10s", "60s", "2m", "10m", "1h", "10h", "48h", "100step", "5epoch", "1e15flop", "20Mtok"})
-    for (const DataFacts& facts : {DataFacts{false, 1.1e6, true, 65}, DataFacts{false, 500, true, 20}, DataFacts{false, 5e9, true, 5000},
-                                   DataFacts{false, 1e6, false, 0}, DataFacts{true, 5e7, true, 0}}) {
+    for (const DataFacts& facts :
+         {DataFacts{false, false, 1.1e6, true, 65}, DataFacts{false, false, 500, true, 20}, DataFacts{false, false, 5e9, true, 5000},
+          DataFacts{false, false, 1e6, false, 0}, DataFacts{true, true, 5e7, true, 0}}) {
       Choosing c = chosen(budget, facts);
       EXPECT_EQ(c.reasons.size(), 5u);
       const ZooEntry& model = find_model(c.recipe.model.name);
@@ -44,14 +45,14 @@ TEST(Chooser, EveryChoiceIsARecipeThatThisBuildCanRun) {
 }
 
 TEST(Chooser, MoreBudgetOrAFasterMachineMeansALargerModel) {
-  const DataFacts text{false, 100e6, true, 90};
+  const DataFacts text{false, false, 100e6, true, 90};
   EXPECT_LT(weights(chosen("10s", text)), weights(chosen("5m", text)));
   EXPECT_LT(weights(chosen("5m", text)), weights(chosen("2h", text)));
   EXPECT_LT(weights(chosen("60s", text)), weights(chosen("60s", text, kThirtyTwoCores)));
 }
 
 TEST(Chooser, SmallDataMeansShortRows) {
-  const Choosing c = chosen("60s", DataFacts{false, 600, true, 30});
+  const Choosing c = chosen("60s", DataFacts{false, false, 600, true, 30});
   EXPECT_LE(c.recipe.batch.length * 20, 640);
 }
 
