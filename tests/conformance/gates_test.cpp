@@ -132,6 +132,38 @@ TEST(NonFinite, IsSkippedAndNamed) {
   }
 }
 
+// Only the last of two passes is spoilt: nothing of the first may have taken effect, not even a running mean that a layer recorded.
+struct SpoilLastPass : Technique {
+  std::string_view name() const override { return "spoil_last_pass"; }
+  bool gradients(Step& step, Pass pass, FunctionRef<bool(Pass)> next) override {
+    now = step.progress.draw == 3 && !pass.probe;
+    return next(pass);
+  }
+  Loss loss(const Outputs& out, const Examples& in, FunctionRef<Loss(const Outputs&, const Examples&)> next) const override {
+    Loss loss = next(out, in);
+    if (now) loss.data() = loss.data() * std::nan("");
+    return loss;
+  }
+  bool now = false;
+};
+
+TEST(NonFinite, InTheSecondPassLeavesNoTraceOfTheFirst) {
+  TinyOptions options = without(false);
+  options.techniques = {{"sam", {{"rho", 0.05}}}};
+  options.after = {std::make_shared<SpoilLastPass>()};  // innermost
+  TinyRun run(options);
+  Trace before, after;
+  before.finish(run);
+  for (int i = 0; i < 3; ++i) run.trainer().step();
+  after.finish(run);
+  EXPECT_NE(difference(after, before), "");
+  run.trainer().step();
+  EXPECT_TRUE(run.trainer().last_skipped());
+  Trace skipped;
+  skipped.finish(run);
+  EXPECT_EQ(difference(skipped, after), "");
+}
+
 TEST(NonFinite, StopsWhenToldTo) {
   TinyOptions options = without(false);
   options.on_non_finite = "stop";

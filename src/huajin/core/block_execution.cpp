@@ -413,8 +413,8 @@ bool BlockExecution::gradients(Step& step, Pass pass) {
       for (int b = static_cast<int>(block_weights_.size()) - 1; b >= 0; --b) release_block(b);
     comm.finish_sums();
   }
-  if (!first) recorded.clear();
-  return finish(step, pass, sums, recorded);
+  if (first) recorded_ = std::move(recorded);
+  return finish(step, pass, sums);
 }
 
 // What could not be reduced block by block: a compressing reducer, and gradients that pass through transforms first.
@@ -430,12 +430,12 @@ void BlockExecution::reduce_late(Pass pass) {
   }
 }
 
-// Unscaling and the finite check, readings; statistics last, as a skipped step changes nothing.
-bool BlockExecution::finish(Step& step, Pass pass, Sums& sums, const std::vector<EngineForward::Recorded>& recorded) {
+// Unscaling, the finite check, readings.
+bool BlockExecution::finish(Step& step, Pass pass, Sums& sums) {
   transforms_backward();
   reduce_late(pass);
   bool finite = true;
-  if (scaler_.scale() != 1) {
+  if (scaler_.enabled()) {
     std::vector<Tensor> grads;
     for (auto& p : session_.table().parameters)
       if (p.grad.defined()) grads.push_back(p.grad);
@@ -443,14 +443,11 @@ bool BlockExecution::finish(Step& step, Pass pass, Sums& sums, const std::vector
     const Tensor inverse = at::ones({1}, at::kFloat) / scaler_.scale();
     at::_amp_foreach_non_finite_check_and_unscale_(grads, found, inverse);
     finite = found.item().toDouble() == 0;
-    if (!pass.probe) scaler_.update(!finite);
+    if (!finite || !pass.probe) scaler_.update(!finite);  // a probe that overflows would do so again
   }
   session_.gradients_changed();
   finite = finite && std::isfinite(session_.norm().item().toDouble());
-  if (step.passes == 1) {
-    finite = read_first_pass(step, sums) && finite;
-    if (finite) apply_records(step, recorded);
-  }
+  if (step.passes == 1) finite = read_first_pass(step, sums) && finite;
   return finite;
 }
 
@@ -474,16 +471,17 @@ bool BlockExecution::read_first_pass(Step& step, Sums& sums) {
   return std::isfinite(loss);
 }
 
-void BlockExecution::apply_records(Step& step, const std::vector<EngineForward::Recorded>& recorded) {
+void BlockExecution::settle(Step& step) {
   auto& table = session_.table();
   auto& comm = session_.communicator();
   std::map<int, std::pair<Tensor, double>> sums;
-  for (auto& r : recorded) {
+  for (auto& r : recorded_) {
     auto& [sum, count] = sums[r.id];
     const Tensor part = r.mean.to(at::kDouble) * r.count;
     sum = sum.defined() ? sum + part : part;
     count += r.count;
   }
+  recorded_.clear();
   at::NoGradGuard off;
   for (size_t id = 0; id < table.entries.size(); ++id) {
     const double momentum = table.entries[id].weight->options.momentum;

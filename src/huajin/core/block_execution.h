@@ -22,6 +22,7 @@ class BlockExecution : public Execution, private GradientSink {
   ~BlockExecution() override;
 
   bool gradients(Step& step, Pass pass) override;
+  void settle(Step& step) override;
   Tensor score(const Batch& batch, const Progress& progress, bool training) override;
   Evaluated evaluate(const Examples& examples) override;
   Tensor logits(const Tensor& inputs, Cache* cache, int64_t position) override;
@@ -60,10 +61,9 @@ class BlockExecution : public Execution, private GradientSink {
   void add_rows(int id, const Tensor& ids, const Tensor& grads) override;
   void release_block(int block);  // its finished gradients go to the communicator
   void transforms_backward();
-  bool finish(Step& step, Pass pass, Sums& sums, const std::vector<EngineForward::Recorded>& recorded);
+  bool finish(Step& step, Pass pass, Sums& sums);
   void reduce_late(Pass pass);
   bool read_first_pass(Step& step, Sums& sums);
-  void apply_records(Step& step, const std::vector<EngineForward::Recorded>& recorded);
   std::map<std::string, std::shared_ptr<Logits>> run_teachers(const Examples& examples);
 
   RunSession& session_;
@@ -71,6 +71,7 @@ class BlockExecution : public Execution, private GradientSink {
   std::vector<Tensor> source_, product_;  // with transforms: leaf over the value, and the transform's result
   std::vector<int64_t> version_;          // of the value that working_ was made from
   std::vector<std::vector<int>> block_weights_, finished_in_;  // by block: entries it uses; entries whose gradient is complete after its backward
+  std::vector<EngineForward::Recorded> recorded_;  // in the step's first pass, not yet in effect
   LossScaler scaler_;
 };
 

@@ -29,8 +29,10 @@ class Execution {
  public:
   virtual ~Execution() = default;
   // One pass over the step's batch: fills Parameter::grad (summed over micro-batches and the data axis, in master precision, every term divided),
-  // and of the step: loss, terms, records, example_loss if it is the first pass. False: not finite somewhere; gradients must not be used.
+  // and of the step: loss, terms, example_loss if it is the first pass. False: not finite somewhere; gradients must not be used.
   virtual bool gradients(Step& step, Pass pass) = 0;
+  // All passes of the step were finite: what layers recorded in the first takes effect, and is in step.records. A skipped step changes no statistic.
+  virtual void settle(Step&) {}
   // Data term a counted item, forward only: [B, T] or [B], the same on every rank.
   virtual Tensor score(const Batch& batch, const Progress& progress, bool training) = 0;
   // Forward only, on loaded examples of this rank; not reduced over ranks.

@@ -79,6 +79,7 @@ void Trainer::step() {
   for (auto& technique : session_.techniques()) technique->on_batch(step);  // the index of the whole step, the same on every rank
   announce_next();
   if (gradients_through(0, step, Pass{})) {
+    session_.execution().settle(step);
     step.norm = session_.norm();
     for (auto& technique : session_.techniques()) technique->on_gradients(step);  // once, on what the optimizer will consume
     session_.optimizer().begin(step, session_.schedule().factor(step.progress));
