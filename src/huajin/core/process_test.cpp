@@ -63,6 +63,9 @@ long minor_faults() {
 }
 
 TEST(Process, FreedBlocksKeepTheirPages) {
+#ifdef __SANITIZE_ADDRESS__
+  GTEST_SKIP() << "the sanitizer has an allocator of its own";
+#endif
   keep_freed_memory();
   constexpr size_t kBytes = 64 << 20;
   long faults = 0;
