@@ -130,10 +130,25 @@ Prepared prepare(const CommandLine& line) {
   return prepared;
 }
 
+// A pipe or /dev/zero has no end to split a tenth from, and would be waited for for ever.
+static void refuse_device(const std::string& path) {
+  std::error_code failed;
+  const auto status = std::filesystem::status(path, failed);
+  if (!path.empty() && std::filesystem::exists(status) && !std::filesystem::is_regular_file(status) && !std::filesystem::is_directory(status))
+    throw UserError(path + ": is a device or a pipe; give a file or a folder");
+}
+
 RunInputs inputs_of(const Recipe& recipe, const std::string& cache) {
   Recipe look = recipe;
   if (look.data.path.empty()) look.data.path = default_corpus(cache);
-  return open_inputs(look, cache);
+  refuse_device(look.data.path), refuse_device(look.data.validation);
+  try {
+    return open_inputs(look, cache);
+  } catch (const UserError& error) {  // a tokenizer does not know whose text it reads
+    const std::string what = error.what();
+    if (what.rfind("the text ", 0) == 0) throw UserError(look.data.path + ": " + what);
+    throw;
+  }
 }
 
 at::Device device_of(const std::string& name) {

@@ -129,7 +129,7 @@ std::vector<BadInput> data_cases() {
       {"empty file", p.with_data(p.path("empty.txt")), 2, {"empty.txt"}},
       {"folder without files", p.with_data(p.path("empty_folder")), 2, {"empty_folder"}},
       {"folder of binary junk", p.with_data(p.path("binary_folder")), 2, {"binary_folder"}},
-      {"shorter than a context", p.with_data(p.path("short.txt")), 2, {"short.txt", "16"}},
+      {"shorter than a context", p.with_data(p.path("short.txt")), 2, {"short.txt", "batch.length"}},
       {"invalid UTF-8 for characters", p.with_data(p.path("latin1.txt"), {"--set", "data.tokenizer=characters"}), 2, {"latin1.txt", "5003", "bytes"}},
       {"a device", p.with_data("/dev/zero"), 2, {"/dev/zero"}},
       {"a pipe", p.with_data(p.path("fifo")), 2, {"fifo"}},
