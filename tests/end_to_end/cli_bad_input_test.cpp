@@ -135,12 +135,15 @@ std::vector<BadInput> data_cases() {
       {"a pipe", p.with_data(p.path("fifo")), 2, {"fifo"}},
       {"validation missing", p.train({"--val", "/no/val.txt"}), 2, {"/no/val.txt"}},
       {"validation empty", p.train({"--val", p.path("empty.txt")}), 2, {"empty.txt"}},
-      {"text as images", p.set("data.kind=images"), 2, {"good.txt"}},
+      {"text as images",
+       {"train", "--data", p.text, "--runs-dir", p.runs, "--budget", "2step", "--quiet", "--set", "data.kind=images"},
+       2,
+       {"good.txt"}},
       {"unknown tokenizer", p.set("data.tokenizer=bpee"), 2, {"data.tokenizer", "bpee", "did you mean \"bpe\""}},
       {"gpt2 without its folder", p.set("data.tokenizer=gpt2"), 2, {"data.tokenizer_folder"}},
       {"tokenizer folder missing", p.set("data.tokenizer_folder=/no/tokenizer"), 2, {"/no/tokenizer"}},
       {"vocabulary too small", p.set("data.vocabulary=12"), 2, {"data.vocabulary = 12", "at least 257"}},
-      {"wrong IDX magic", p.with_data(p.path("idx")), 3, {"train-images-idx3-ubyte"}},
+      {"wrong IDX magic", {"train", "--data", p.path("idx"), "--runs-dir", p.runs, "--budget", "2step", "--quiet"}, 3, {"train-images-idx3-ubyte"}},
   };
 }
 
@@ -169,7 +172,7 @@ std::vector<BadInput> recipe_cases() {
       {"technique twice", p.set("techniques=[\"sam\",\"sam\"]"), 2, {"sam", "twice"}},
       {"heads that do not divide", p.set("model.heads=5"), 2, {"model", "5", "32"}},
       {"image model for text", p.set("model=small_cnn"), 2, {"small_cnn"}},
-      {"warm-up longer than the run", p.train({"--set", "schedule=linear", "--set", "schedule.warmup_steps=10"}), 2, {"warmup_steps", "10", "2"}},
+      {"warm-up longer than the run", p.train({"--set", "schedule=wsd", "--set", "schedule.warmup_steps=10"}), 2, {"warmup_steps", "10", "2"}},
       {"precision unknown", p.set("precision=bf61"), 2, {"precision", "bf61", "bf16"}},
       {"ranks that were not started", p.set("layout.data=2"), 2, {"layout.data", "2", "mpirun"}},
       {"checkpoint cadence", p.set("checkpoint.every=often"), 2, {"checkpoint.every", "often"}},
@@ -196,7 +199,7 @@ std::vector<BadInput> file_cases() {
       {"deep JSON", from("deep"), 3, {"deep/model.safetensors"}},
       {"shape wraps around", from("wrap"), 3, {"wrap/model.safetensors"}},
       {"path traversal in an index", from("traverse"), 3, {"traverse", "../../good.txt"}},
-      {"weights of another model", from("other"), 2, {"a.weight"}},
+      {"weights of another model", from("other"), 2, {"m/other", "another model"}},
       {"unwritable runs folder", p.train({"--runs-dir", "/proc/huajin"}), 2, {"/proc/huajin"}},
       {"runs folder is a file", p.train({"--runs-dir", p.text}), 2, {"good.txt"}},
       {"run is there already", p.train({"--run", "done"}), 2, {"done", "resume"}},
@@ -225,16 +228,16 @@ class CliBadInput : public testing::TestWithParam<std::vector<BadInput> (*)()> {
 
 TEST_P(CliBadInput, OneLineNamesItAndTheFix) {
   ASSERT_EQ(place().first.code, 0) << place().first.err;
-  const auto before = names_in(place().runs);
   const std::string hash = read_text(place().runs + "/done/result.json");
   for (const BadInput& bad : GetParam()()) {
     SCOPED_TRACE(bad.name);
+    const auto before = names_in(place().runs);
     HowToRun how;
     how.timeout_seconds = 60;
     const Ran ran = run_huajin(bad.arguments, how);
     EXPECT_EQ(ran.code, bad.code) << ran.err;
     EXPECT_EQ(std::count(ran.err.begin(), ran.err.end(), '\n'), 1) << ran.err;
-    EXPECT_LT(ran.err.size(), 600u) << ran.err;
+    EXPECT_LT(ran.err.size(), 1000u) << ran.err;
     for (auto& part : bad.parts) EXPECT_NE(ran.err.find(part), std::string::npos) << ran.err << "lacks " << part;
     for (auto* noise : {"INTERNAL ASSERT", "frame #", "terminate called", "Exception raised", "fault of huajin"})
       EXPECT_EQ(ran.err.find(noise), std::string::npos) << ran.err;
