@@ -34,8 +34,10 @@ std::string checkpoint_of(const CommandLine& line, const std::string& given) {
   if (exists(given + "/manifest.json")) return given;
   const std::string run = find_run(line.runs_folder, given);
   const FoundCheckpoint found = newest_good_checkpoint(run + "/checkpoints");
-  for (auto& skipped : found.skipped) std::fprintf(stderr, "huajin: warning: skipped a damaged checkpoint: %s\n", skipped.c_str());
-  if (!found.path.empty()) return found.path;
+  if (!found.path.empty()) {
+    for (auto& skipped : found.skipped) std::fprintf(stderr, "huajin: warning: skipped a damaged checkpoint: %s\n", skipped.c_str());
+    return found.path;
+  }
   if (found.skipped.empty()) throw UserError(run + ": has no checkpoint; train it first");
   throw DamagedError(run + ": every checkpoint is damaged, the newest: " + found.skipped.front());
 }

@@ -19,8 +19,10 @@ int resume_command(const CommandLine& line) {
   Prepared prepared = prepare(again);
   std::unique_ptr<RunFolder> folder;
   if (prepared.rank() == 0) folder = std::make_unique<RunFolder>(RunFolder::open(path));  // holds its lock
-  if (list_checkpoints(path + "/checkpoints").empty())
+  const FoundCheckpoint found = newest_good_checkpoint(path + "/checkpoints");            // before anything is opened: it reads at the disk's speed
+  if (found.path.empty() && found.skipped.empty())
     throw UserError(path + ": has no checkpoint to resume from; start it again with huajin train --recipe " + again.recipe);
+  if (found.path.empty()) throw DamagedError(path + ": every checkpoint is damaged, the newest: " + found.skipped.front());
   Run run(prepared.recipe, inputs_of(prepared.recipe, cache_folder(line)), RunPlace{line.device, path + "/checkpoints", "", prepared.communicator});
   if (folder && !line.budget.empty()) folder->write("recipe.toml", run.recipe().resolved());
   return fit_and_report(run, path, line, FitOptions{prepared.rank(), true, false});
