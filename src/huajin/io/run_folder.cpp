@@ -105,6 +105,9 @@ std::string find_run(const std::string& runs, const std::string& name) {
     if (holds_a_run(path)) return path;
     const fs::path above = fs::path(path).lexically_normal().parent_path().parent_path();  // RUN/checkpoints/step-N
     if (exists(path + "/manifest.json") && holds_a_run(above.string())) return above.string();
+    if (exists(path + "/model.safetensors") || exists(path + "/model.safetensors.index.json"))
+      throw UserError(fmt::format("{}: holds only weights, no state of an optimizer to resume; start a new run from it (huajin train --init-from {})",
+                                  path, path));
   }
   std::string known;
   for (const std::string& run : list_runs(runs)) {

@@ -102,6 +102,9 @@ TEST_F(RunFolderTest, FindsRuns) {
   EXPECT_EQ(find_run(runs_, "a"), runs_ + "/a");
   EXPECT_EQ(find_run(runs_, runs_ + "/a"), runs_ + "/a");
   EXPECT_EQ(find_run("elsewhere", runs_ + "/a/checkpoints/step-00000001"), runs_ + "/a");
+  fs::create_directory(runs_ + "/weights");
+  std::ofstream(runs_ + "/weights/model.safetensors") << "x";
+  EXPECT_NE(user_error_of([&] { find_run(runs_, runs_ + "/weights"); }).find("--init-from"), std::string::npos);
   EXPECT_NE(user_error_of([&] { find_run(runs_, "b"); }).find("there are: a"), std::string::npos);
   EXPECT_NE(user_error_of([&] { find_run(runs_ + "/none", "b"); }).find("there are none"), std::string::npos);
 }

@@ -33,10 +33,10 @@ std::string with_length(uint64_t length, const std::string& rest) {
 }
 std::string with_header(const std::string& header, const std::string& data = "") { return with_length(header.size(), header + data); }
 // {"a": {...}} with these fields.
-std::string one(const std::string& dtype, const std::string& shape, const std::string& offsets) {
+std::string one_tensor(const std::string& dtype, const std::string& shape, const std::string& offsets) {
   return R"({"a":{"dtype":")" + dtype + R"(","shape":)" + shape + R"(,"data_offsets":)" + offsets + "}}";
 }
-std::string refusal(const std::string& file) {
+std::string safetensors_refusal(const std::string& file) {
   try {
     parse_safetensors(as_bytes(file), "w.safetensors");
   } catch (const DamagedError& e) {
@@ -51,7 +51,7 @@ struct Malformed {
   const char* message;  // a part that no other row has
 };
 std::vector<Malformed> malformed_files() {
-  const std::string b16 = one("F32", "[2,2]", "[0,16]"), data(16, 'x');
+  const std::string b16 = one_tensor("F32", "[2,2]", "[0,16]"), data(16, 'x');
   const std::string two = R"({"a":{"dtype":"U8","shape":[8],"data_offsets":[0,8]},"b":{"dtype":"U8","shape":[8],"data_offsets":)";
   return {
       {"empty file", "", "has 0 bytes"},
@@ -66,36 +66,36 @@ std::vector<Malformed> malformed_files() {
       {"deep JSON", with_header("{\"a\":" + std::string(100000, '[')), "nested deeper"},
       {"name twice", with_header(R"({"a":{"dtype":"U8","shape":[0],"data_offsets":[0,0]},"a":{"dtype":"U8","shape":[0],"data_offsets":[0,0]}})"),
        "'a' twice"},
-      {"unknown dtype", with_header(one("F31", "[1]", "[0,4]"), "1234"), "dtype 'F31'"},
+      {"unknown dtype", with_header(one_tensor("F31", "[1]", "[0,4]"), "1234"), "dtype 'F31'"},
       {"no dtype", with_header(R"({"a":{"shape":[1],"data_offsets":[0,1]}})", "x"), "'dtype' is missing"},
       {"no shape", with_header(R"({"a":{"dtype":"U8","data_offsets":[0,1]}})", "x"), "'shape' is missing"},
       {"no offsets", with_header(R"({"a":{"dtype":"U8","shape":[1]}})", "x"), "'data_offsets' is missing"},
-      {"negative size", with_header(one("U8", "[-1]", "[0,1]"), "x"), "shape holds -1"},
-      {"fractional size", with_header(one("U8", "[1.5]", "[0,1]"), "x"), "shape holds 1.5"},
-      {"size beyond 63 bits", with_header(one("U8", "[18446744073709551615]", "[0,1]"), "x"), "shape holds 18446744073709551615"},
-      {"product overflows", with_header(one("F32", "[4294967296,4294967296]", "[0,0]")), "more elements than 64 bits"},
-      {"product overflows only with the dtype", with_header(one("F64", "[2305843009213693952]", "[0,0]")), "more elements than 64 bits"},
-      {"offsets swapped", with_header(one("F32", "[2,2]", "[16,0]"), data), "[16, 0] do not lie"},
-      {"offsets out of the file", with_header(one("F32", "[2,2]", "[16,32]"), data), "[16, 32] do not lie"},
-      {"negative offset", with_header(one("F32", "[2,2]", "[-16,0]"), data), "two integers from 0"},
-      {"three offsets", with_header(one("F32", "[2,2]", "[0,8,16]"), data), "two integers from 0"},
-      {"shape does not fit", with_header(one("F32", "[2,3]", "[0,16]"), data), "its shape needs 24"},
+      {"negative size", with_header(one_tensor("U8", "[-1]", "[0,1]"), "x"), "shape holds -1"},
+      {"fractional size", with_header(one_tensor("U8", "[1.5]", "[0,1]"), "x"), "shape holds 1.5"},
+      {"size beyond 63 bits", with_header(one_tensor("U8", "[18446744073709551615]", "[0,1]"), "x"), "shape holds 18446744073709551615"},
+      {"product overflows", with_header(one_tensor("F32", "[4294967296,4294967296]", "[0,0]")), "more elements than 64 bits"},
+      {"product overflows only with the dtype", with_header(one_tensor("F64", "[2305843009213693952]", "[0,0]")), "more elements than 64 bits"},
+      {"offsets swapped", with_header(one_tensor("F32", "[2,2]", "[16,0]"), data), "[16, 0] do not lie"},
+      {"offsets out of the file", with_header(one_tensor("F32", "[2,2]", "[16,32]"), data), "[16, 32] do not lie"},
+      {"negative offset", with_header(one_tensor("F32", "[2,2]", "[-16,0]"), data), "two integers from 0"},
+      {"three offsets", with_header(one_tensor("F32", "[2,2]", "[0,8,16]"), data), "two integers from 0"},
+      {"shape does not fit", with_header(one_tensor("F32", "[2,3]", "[0,16]"), data), "its shape needs 24"},
       {"overlap", with_header(two + "[4,12]}}", std::string(12, 'x')), "overlaps"},
       {"the same bytes twice", with_header(two + "[0,8]}}", std::string(8, 'x')), "overlaps"},
       {"gap", with_header(two + "[9,17]}}", std::string(17, 'x')), "belong to no tensor"},
-      {"gap at the start", with_header(one("U8", "[4]", "[4,8]"), "12345678"), "belong to no tensor"},
+      {"gap at the start", with_header(one_tensor("U8", "[4]", "[4,8]"), "12345678"), "belong to no tensor"},
       {"trailing bytes", with_header(b16, data + "!"), "1 trailing bytes"},
       {"truncated data", with_header(b16, data.substr(1)), "[0, 16] do not lie in the 15 bytes"},
       {"entry is a number", with_header(R"({"a":3})"), "an object with key 'dtype'"},
       {"metadata is a list", with_header(R"({"__metadata__":[]})"), "__metadata__ is no object"},
       {"metadata holds a number", with_header(R"({"__metadata__":{"a":1}})"), "key 'a' is no string"},
-      {"half a byte", with_header(one("F4", "[3]", "[0,1]"), "x"), "end inside a byte"},
+      {"half a byte", with_header(one_tensor("F4", "[3]", "[0,1]"), "x"), "end inside a byte"},
   };
 }
 
 TEST(SafetensorsHostile, EachMalformedFileGivesItsOwnError) {
   for (const Malformed& row : malformed_files()) {
-    const std::string message = refusal(row.file);
+    const std::string message = safetensors_refusal(row.file);
     EXPECT_NE(message.find(row.message), std::string::npos) << row.what << ": " << message;
     EXPECT_EQ(message.rfind("w.safetensors: ", 0), 0u) << message;
     EXPECT_EQ(message.find('\n'), std::string::npos);
@@ -106,16 +106,16 @@ TEST(SafetensorsHostile, EachMalformedFileGivesItsOwnError) {
 TEST(SafetensorsHostile, EveryTruncationOfAGoodFileIsRefused) {
   const std::string good =
       with_header(R"({"__metadata__":{"format":"pt"},"a":{"dtype":"F32","shape":[2,2],"data_offsets":[0,16]}})", std::string(16, 'x'));
-  ASSERT_EQ(refusal(good), "accepted");
-  for (size_t n = 0; n < good.size(); ++n) EXPECT_NE(refusal(good.substr(0, n)), "accepted") << n;
+  ASSERT_EQ(safetensors_refusal(good), "accepted");
+  for (size_t n = 0; n < good.size(); ++n) EXPECT_NE(safetensors_refusal(good.substr(0, n)), "accepted") << n;
 }
 
 TEST(SafetensorsHostile, AcceptsWhatTheFormatAllows) {
   EXPECT_EQ(parse_safetensors(as_bytes(with_header("{}")), "f").tensors.size(), 0u);
-  EXPECT_EQ(refusal(with_header("{}   ")), "accepted");                                           // padding
-  EXPECT_EQ(refusal(with_header(one("F32", "[]", "[0,4]"), "1234")), "accepted");                 // scalar
-  EXPECT_EQ(refusal(with_header(one("F32", "[0,9223372036854775807,5]", "[0,0]"))), "accepted");  // empty
-  const auto parsed = parse_safetensors(as_bytes(with_header(one("U8", "[3]", "[0,3]") + " ", "abc")), "f");
+  EXPECT_EQ(safetensors_refusal(with_header("{}   ")), "accepted");                                                  // padding
+  EXPECT_EQ(safetensors_refusal(with_header(one_tensor("F32", "[]", "[0,4]"), "1234")), "accepted");                 // scalar
+  EXPECT_EQ(safetensors_refusal(with_header(one_tensor("F32", "[0,9223372036854775807,5]", "[0,0]"))), "accepted");  // empty
+  const auto parsed = parse_safetensors(as_bytes(with_header(one_tensor("U8", "[3]", "[0,3]") + " ", "abc")), "f");
   EXPECT_EQ(as_text(parsed.tensors.at(0).data), "abc");
   EXPECT_TRUE(parsed.metadata.empty());
 }
