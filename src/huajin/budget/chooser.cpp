@@ -29,7 +29,10 @@ void look_at_text(const std::string& path, DataFacts& facts) {
     const size_t length = byte < 0x80 ? 1 : byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : byte >= 0xc2 ? 2 : 0;
     if (length == 0 || byte == 0) facts.utf8 = false;
     if (length == 0) break;
-    if (i + length > head.size()) break;  // cut by the megabyte
+    if (i + length > head.size()) {  // cut by the megabyte, or by the file's end
+      facts.utf8 = facts.utf8 && head.size() == size_t{1} << 20;
+      break;
+    }
     for (size_t k = 1; k < length; ++k) facts.utf8 = facts.utf8 && (static_cast<unsigned char>(head[i + k]) & 0xc0) == 0x80;
     if (characters.size() < 100000) characters.insert(head.substr(i, length));
     i += length;

@@ -60,7 +60,7 @@ TEST(ImageSource, TranslationAndMirrorEqualTheFormula) {
   const ImageShape& shape = p.set.shape;
   const Augmentation a{.translate = 2, .flip = true};
   std::set<std::tuple<int, int, bool>> seen;
-  for (uint64_t key = 1; key <= 300; ++key) {
+  for (uint64_t key = 1; key <= 900; ++key) {
     const std::vector<float> got = written(p.set.pixels.data(), shape, a, key);
     int found = 0;
     for (int dy = -2; dy <= 2; ++dy)

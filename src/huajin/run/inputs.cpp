@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
 #include <thread>
 
 #include "huajin/core/errors.h"
@@ -9,6 +10,7 @@
 #include "huajin/io/file.h"
 #include "huajin/io/image_set.h"
 #include "huajin/io/text_read.h"
+#include "huajin/io/token_shard.h"
 #include "huajin/io/tokenizer.h"
 #include "huajin/run/run.h"
 
@@ -62,6 +64,51 @@ RunInputs open_text(const Recipe& recipe) {
   return inputs;
 }
 
+std::vector<uint32_t> read_tokens(const std::string& path, const Tokenizer& tokenizer, bool& ours) {
+  std::vector<uint32_t> tokens;
+  for (const TokenShard& shard : open_token_shards(path)) {
+    shard.require_vocabulary(tokenizer.vocabulary());
+    ours = ours && shard.header().vocabulary != 0;
+    shard.append_to(tokens);
+  }
+  return tokens;
+}
+
+// Token files (io/token_shard.h) with the tokenizer that made them. Other programs put tokens between documents that no byte of text stands for: bits per byte
+// then have no meaning, so only huajin's own files say how many bytes their validation part has.
+RunInputs open_tokens(const Recipe& recipe) {
+  const DataSettings& data = recipe.data;
+  const bool beside = data.tokenizer_folder.empty() && is_folder(data.path + ".tokenizer");  // where `huajin data tokenize` puts it
+  if (data.tokenizer_folder.empty() && !beside)
+    throw UserError(fmt::format("{}: token files need the tokenizer that made them; name its folder with --set data.tokenizer_folder=FOLDER", data.path));
+  if (!data.validation.empty() && !is_token_shard(data.validation))
+    throw UserError(fmt::format("data.validation=\"{}\": no token file, but {} is one; tokenize both alike", data.validation, data.path));
+  RunInputs inputs;
+  inputs.tokenizer = load_tokenizer(beside ? data.path + ".tokenizer" : data.tokenizer_folder);
+  inputs.classes = inputs.tokenizer->vocabulary();
+  bool ours = true;
+  std::vector<uint32_t> tokens = read_tokens(data.path, *inputs.tokenizer, ours), validation;
+  const int64_t length = recipe.batch.length;
+  int64_t context = 0;
+  if (data.validation.empty()) {
+    const size_t cut = tokens.size() - tokens.size() / 10;
+    context = std::min<int64_t>(length, static_cast<int64_t>(cut));
+    validation.assign(tokens.begin() + static_cast<std::ptrdiff_t>(cut) - context, tokens.end());
+    tokens.resize(cut);
+  } else {
+    validation = read_tokens(data.validation, *inputs.tokenizer, ours);
+  }
+  const auto bytes = ours ? static_cast<int64_t>(inputs.tokenizer->decode(std::span(validation).subspan(static_cast<size_t>(context))).size()) : 0;
+  inputs.train_units = static_cast<int64_t>(tokens.size());
+  inputs.validation_units = static_cast<int64_t>(validation.size()) - context;
+  inputs.summary = fmt::format("data: {}: {}tokens to train on, {}to validate; tokenizer {} with {} tokens", data.path, amount(static_cast<double>(inputs.train_units)),
+                               amount(static_cast<double>(inputs.validation_units)), inputs.tokenizer->kind(), inputs.classes);
+  const int64_t overlap = std::clamp<int64_t>(recipe.evaluation.overlap, 1, length);
+  inputs.train = std::make_shared<TextSource>(std::move(tokens), inputs.classes, length, data.path);
+  inputs.validation = std::make_shared<TextEvaluation>(std::move(validation), context, inputs.classes, length, length / overlap, bytes);
+  return inputs;
+}
+
 RunInputs open_images(const Recipe& recipe, ImageLayout layout, const std::string& cache) {
   const DataSettings& data = recipe.data;
   if (!data.validation.empty())
@@ -100,6 +147,7 @@ RunInputs open_inputs(const Recipe& recipe, const std::string& cache) {
   const DataSettings& data = recipe.data;
   if (data.path.empty()) throw UserError("data.path: empty; give a file or folder with --data");
   if (!exists(data.path)) throw UserError(fmt::format("{}: no such file or folder; check --data", data.path));
+  if (data.kind != "images" && is_token_shard(data.path)) return open_tokens(recipe);
   const ImageLayout layout = data.kind == "text" ? ImageLayout::kNone : find_image_layout(data.path);
   if (data.kind == "images" && layout == ImageLayout::kNone)
     throw UserError(fmt::format("{}: no images: neither class folders of JPEG or PNG, nor a .tar of them, nor IDX or CIFAR files; or set data.kind=\"text\"", data.path));
