@@ -115,7 +115,8 @@ TEST(SafetensorsHostile, AcceptsWhatTheFormatAllows) {
   EXPECT_EQ(safetensors_refusal(with_header("{}   ")), "accepted");                                                  // padding
   EXPECT_EQ(safetensors_refusal(with_header(one_tensor("F32", "[]", "[0,4]"), "1234")), "accepted");                 // scalar
   EXPECT_EQ(safetensors_refusal(with_header(one_tensor("F32", "[0,9223372036854775807,5]", "[0,0]"))), "accepted");  // empty
-  const auto parsed = parse_safetensors(as_bytes(with_header(one_tensor("U8", "[3]", "[0,3]") + " ", "abc")), "f");
+  const std::string file = with_header(one_tensor("U8", "[3]", "[0,3]") + " ", "abc");  // the views point into it
+  const auto parsed = parse_safetensors(as_bytes(file), "f");
   EXPECT_EQ(as_text(parsed.tensors.at(0).data), "abc");
   EXPECT_TRUE(parsed.metadata.empty());
 }
