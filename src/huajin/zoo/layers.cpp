@@ -3,7 +3,9 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/gelu.h>
 #include <ATen/ops/layer_norm.h>
+#include <ATen/ops/addmm.h>
 #include <ATen/ops/linear.h>
+#include <ATen/ops/mm.h>
 
 #include <cmath>
 
@@ -40,14 +42,31 @@ std::unique_ptr<Linear> Linear::rows(int64_t in, int64_t out, Options options) {
   return std::make_unique<Linear>(in, out, options);
 }
 
+namespace {
+
+// x W + b for W [in, out], as one product of matrices: its backward makes the gradient in W's own layout. Through linear(x, W^T) it comes transposed, and autograd copies
+// it into shape, 85 M numbers a step of GPT-2 124M.
+Tensor product_in_out(const Tensor& x, const Tensor& w, const Tensor& bias) {
+  auto shape = x.sizes().vec();
+  shape.back() = w.size(1);
+  const Tensor rows = x.reshape({-1, w.size(0)});
+  return (bias.defined() ? at::addmm(bias, rows, w) : at::mm(rows, w)).view(shape);
+}
+
+}  // namespace
+
 Tensor Linear::forward(Forward& f, const Tensor& x) const {
-  const Tensor w = options_.transposed ? f[weight_].t() : f[weight_];
+  const Tensor& w = f[weight_];
+  const auto product = [&](const Tensor& input, const Tensor& bias) {
+    if (options_.transposed) return product_in_out(input, w, bias);
+    return bias.defined() ? at::linear(input, w, bias) : at::linear(input, w);
+  };
+  const Tensor bias = bias_ ? f[*bias_] : Tensor();
   if (options_.cut == Cut::kInputs && f.ranks > 1) {  // partial sums: the bias is added once, after they met
-    const Tensor y = f.leave(at::linear(x, w));
-    return bias_ ? y + f[*bias_] : y;
+    const Tensor y = f.leave(product(x, Tensor()));
+    return bias.defined() ? y + bias : y;
   }
-  const Tensor input = options_.cut == Cut::kOutputs ? f.enter(x) : x;
-  return bias_ ? at::linear(input, w, f[*bias_]) : at::linear(input, w);
+  return product(options_.cut == Cut::kOutputs ? f.enter(x) : x, bias);
 }
 
 Embedding::Embedding(int64_t count, int64_t width, Init init)
