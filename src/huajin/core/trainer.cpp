@@ -187,7 +187,9 @@ void Trainer::plan_reserve() {
   if (options_.limits.seconds == Limits::kNone) return;
   if (state_.save_seconds == 0 && state_.evaluation_seconds == 0) return budget_.reserve(std::min(0.1 * options_.limits.seconds, 30.0) + kExitSeconds);
   const double slower = early_seconds_a_step_ > 0 ? std::clamp(seconds_a_step_ / early_seconds_a_step_, 1.0, 4.0) : 1.0;
-  budget_.reserve(std::min(1.3 * slower * (state_.save_seconds + state_.evaluation_seconds) + kExitSeconds, 0.5 * options_.limits.seconds));
+  // The last step may begin just before its time is up: it gets its own.
+  const double end = 1.3 * slower * (state_.save_seconds + state_.evaluation_seconds) + 1.5 * seconds_a_step_ + 0.1;
+  budget_.reserve(std::min(end + kExitSeconds, 0.5 * options_.limits.seconds));
 }
 
 Evaluation Trainer::evaluate() {
