@@ -33,7 +33,7 @@ int main(int count, char** arguments) {
   }
   const std::string engine = engine_path();
   // Threads of the step wait for each other some thousand times a second. libgomp lets them spin for milliseconds, which takes the core from whoever could go on
-  // as soon as the machine has anything else to do: a step beside one busy process took 984 ms, with this 233 (2 cores; 78 on a quiet machine either way).
+  // as soon as the machine has anything else to do: on 2 cores that compilers kept busy, a step took 984 ms, and 233 with this (10 steps each).
   if (std::getenv("OMP_WAIT_POLICY") == nullptr) setenv("GOMP_SPINCOUNT", "1000", 0);
   execv(engine.c_str(), arguments);
   std::fprintf(stderr, "huajin: cannot start %s: %s; build it with ./huajin or cmake --build\n", engine.c_str(), std::strerror(errno));

@@ -87,7 +87,6 @@ class RunSession : public Session {
 
  private:
   void make_parameters();
-  void refuse_conflicts() const;
 
   SessionOptions options_;
   std::shared_ptr<Source> source_;

@@ -48,7 +48,7 @@ Examples load_rows(const PackedImages& images, const Normalization& normalizatio
     e.targets.mutable_data_ptr<int64_t>()[r] = images.label(id[r]);
     write_image(images.pixels(id[r]), shape, normalization, augmentation, keys == nullptr ? 0 : keys[r], e.inputs.mutable_data_ptr<float>() + r * shape.pixels());
   }
-  // Convolutions on the CPU are 1.2 to 2 times as fast with the channels innermost; this copy is made by a loader's thread.
+  // Convolutions on the CPU are faster with the channels innermost (small_cnn in PyTorch on a busy machine: 343 against 228 images a second); this copy is made by a loader's thread.
   if (shape.channels > 1) e.inputs = e.inputs.contiguous(at::MemoryFormat::ChannelsLast);
   e.index.id = ids;
   return e;
