@@ -102,6 +102,7 @@ void Trainer::step() {
   const double seconds = now() - began;
   state_.training_seconds += seconds;
   seconds_a_step_ = seconds_a_step_ == 0 ? seconds : 0.9 * seconds_a_step_ + 0.1 * seconds;
+  fastest_seconds_a_step_ = fastest_seconds_a_step_ == 0 ? seconds_a_step_ : std::min(fastest_seconds_a_step_, seconds_a_step_);
   agree();
   read(step, seconds);
 }
@@ -182,11 +183,11 @@ void Trainer::read(const Step& step, double seconds) {
   }
 }
 
-// What comes after the last step gets its time set aside: as it was measured, slowed down as much as steps have slowed down since.
+// What comes after the last step gets its time set aside: as it was measured at best, slowed down as much as steps are against their best.
 void Trainer::plan_reserve() {
   if (options_.limits.seconds == Limits::kNone) return;
   if (state_.save_seconds == 0 && state_.evaluation_seconds == 0) return budget_.reserve(std::min(0.1 * options_.limits.seconds, 30.0) + kExitSeconds);
-  const double slower = early_seconds_a_step_ > 0 ? std::clamp(seconds_a_step_ / early_seconds_a_step_, 1.0, 4.0) : 1.0;
+  const double slower = fastest_seconds_a_step_ > 0 ? std::clamp(seconds_a_step_ / fastest_seconds_a_step_, 1.0, 4.0) : 1.0;
   // The last step may begin just before its time is up: it gets its own.
   const double end = 1.3 * slower * (state_.save_seconds + state_.evaluation_seconds) + 1.5 * seconds_a_step_ + 0.1;
   budget_.reserve(std::min(end + kExitSeconds, 0.5 * options_.limits.seconds));
@@ -213,7 +214,8 @@ Evaluation Trainer::evaluate() {
   result.accuracy = sums[2] / items;
   const double bytes = validation_->bytes();
   // Cut short: the mean over what was seen stands for the rest, and `complete` says so.
-  const double nats = result.complete ? sums[0] + validation_->charged_nats() : std::numeric_limits<double>::quiet_NaN();
+  const double share = result.complete ? 1 : sums[3] / static_cast<double>(std::max<int64_t>(validation_->batches(), 1));
+  const double nats = share > 0 ? sums[0] / share + validation_->charged_nats() : std::numeric_limits<double>::quiet_NaN();
   result.bits_per_byte = bytes > 0 ? nats / (bytes * std::log(2.0)) : std::numeric_limits<double>::quiet_NaN();
   result.seconds = now() - began;
   state_.evaluation_seconds = std::max(result.complete ? result.seconds : 0.0, result.complete ? 0.0 : state_.evaluation_seconds);
@@ -267,7 +269,6 @@ Result Trainer::fit() {
       measured = true;
       measure_evaluation();
       if (options_.checkpoint_every_steps == 0 && timed) save(false);
-      early_seconds_a_step_ = seconds_a_step_;
     }
     if (timed && state_.progress.draw % 8 == 0) plan_reserve();
     if (evaluation_due()) evaluate();

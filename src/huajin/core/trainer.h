@@ -109,7 +109,7 @@ class Trainer {
   bool stop_ = false;
   double last_save_seconds_ = 0;         // elapsed when the newest checkpoint was made
   double seconds_a_step_ = 0;            // recent, smoothed
-  double early_seconds_a_step_ = 0;      // when evaluation and save were measured
+  double fastest_seconds_a_step_ = 0;    // the least that the smoothed time has been
 };
 
 // Set by SIGTERM and SIGINT once install_signal_handlers() was called: the run saves at the next step boundary and ends.
