@@ -1,4 +1,4 @@
-// Golden numbers of optimizers and schedules: tests/golden/optimizers.py made them, in float64, from the papers' formulas.
+// Golden numbers of optimizers and schedules: tests/golden/{optimizers,schedules}.py made them, in float64, from the papers' formulas.
 #pragma once
 #include <ATen/core/Tensor.h>
 
@@ -10,7 +10,8 @@
 
 namespace huajin {
 
-const nlohmann::json& golden();  // optimizers.json
+const nlohmann::json& golden();            // optimizers.json
+const nlohmann::json& golden_schedules();  // schedules.json
 
 // A technique of the catalog with these options, as a recipe would make it.
 std::unique_ptr<Technique> make_from(const std::string& name, const nlohmann::json& options);
@@ -18,6 +19,5 @@ std::unique_ptr<Technique> make_from(const std::string& name, const nlohmann::js
 // Every case of this optimizer, in this type, against the trace; each once without a stop and once with a new optimizer after the third step that
 // gets only slots and progress.
 void expect_golden_optimizer(const std::string& name, at::ScalarType dtype, double tolerance);
-void expect_golden_schedule(const std::string& name);
 
 }  // namespace huajin

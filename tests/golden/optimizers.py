@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Reference numbers for optimizers and schedules, in float64, from the papers' formulas (numpy only; nothing of torch.optim).
+"""Reference numbers for optimizers, in float64, from the papers' formulas (numpy only; nothing of torch.optim).
 
 Run in this folder: python3 optimizers.py > optimizers.json
 Five steps; the rate changes after the second; some tensors decay and some don't; one gradient is missing in the third step and counts as zero.
@@ -90,41 +90,6 @@ def muon(w, g, rate, momentum, nesterov, steps, scale, weight_decay, adamw_rate,
     return trace
 
 
-def rise(warmup, warmup_steps, step, fraction):
-    if warmup_steps:
-        return min(1.0, (step + 1) / warmup_steps)
-    if warmup:
-        return min(1.0, max(0.01, fraction / warmup))
-    return 1.0
-
-
-def schedules():
-    cases = []
-    total = 40
-    for name, options in [
-        ("constant", {"warmup_steps": 4}), ("constant", {"warmup": 0.1}), ("linear", {}), ("linear", {"warmup": 0.1, "final": 0.1}), ("linear", {"warmup_steps": 5}),
-        ("cosine", {"warmup": 0.2}), ("cosine", {"final": 0.05, "warmup_steps": 3}), ("wsd", {"warmup": 0.05, "cooldown": 0.25}),
-        ("wsd", {"cooldown": 0.5, "shape": "one_minus_sqrt", "final": 0.02}),
-    ]:
-        points = []
-        for step in list(range(0, total)) + [total]:
-            f = step / total
-            w, final = options.get("warmup", 0.0), options.get("final", 0.0)
-            u = min(1.0, max(0.0, (f - w) / (1 - w)))
-            if name == "constant":
-                shape = 1.0
-            elif name == "linear":
-                shape = final + (1 - final) * (1 - u)
-            elif name == "cosine":
-                shape = final + (1 - final) * (1 + math.cos(math.pi * u)) / 2
-            else:
-                v = min(1.0, max(0.0, (f - 1 + options["cooldown"]) / options["cooldown"]))
-                shape = final + (1 - final) * (1 - (v if options.get("shape", "linear") == "linear" else math.sqrt(v)))
-            points.append([step, f, rise(w, options.get("warmup_steps", 0), step, f) * shape])
-        cases.append({"name": name, "options": options, "points": points})
-    return cases
-
-
 def flat(x):
     return None if x is None else [float(v) for v in np.asarray(x).reshape(-1)]
 
@@ -146,8 +111,7 @@ def main():
         add("muon", o, muon(w, g, o["learning_rate"], o["momentum"], o["nesterov"], o["newton_schulz_steps"], o["scale"], o["weight_decay"], o["adamw_learning_rate"],
                             o["adamw_weight_decay"]))
     print(json.dumps({"shapes": {k: list(s) for k, s in SHAPES.items()}, "decays": sorted(DECAYS), "hidden": sorted(HIDDEN), "factors": FACTORS,
-                      "weights": {k: flat(v) for k, v in w.items()}, "gradients": [{k: flat(v) for k, v in x.items()} for x in g], "optimizers": cases,
-                      "schedules": schedules()}, separators=(",", ":")))
+                      "weights": {k: flat(v) for k, v in w.items()}, "gradients": [{k: flat(v) for k, v in x.items()} for x in g], "optimizers": cases}, separators=(",", ":")))
 
 
 if __name__ == "__main__":

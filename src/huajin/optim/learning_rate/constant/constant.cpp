@@ -1,15 +1,7 @@
 #include "huajin/optim/learning_rate/constant/constant.h"
 
-#include <limits>
-
 namespace huajin {
 
-ConstantSchedule::ConstantSchedule(const ConstantScheduleConfig& config) : config_(config) {
-  check_warmup(config.warmup, std::numeric_limits<double>::infinity());
-}
-
-void ConstantSchedule::setup(Session& session) { session.set_schedule(std::make_unique<ConstantSchedule>(*this)); }
-
-double ConstantSchedule::factor(const Progress& progress) const { return warmup_factor(config_.warmup, progress); }
+ConstantSchedule::ConstantSchedule(const ConstantScheduleConfig& config) : ScheduleTechnique("constant", config.warmup, [](double) { return 1.0; }) {}
 
 }  // namespace huajin

@@ -1,20 +1,13 @@
 #include "huajin/optim/learning_rate/cosine/cosine.h"
 
 #include <cmath>
-#include <limits>
 #include <numbers>
 
 namespace huajin {
 
-CosineSchedule::CosineSchedule(const CosineScheduleConfig& config) : config_(config) {
-  check_warmup(config.warmup, std::numeric_limits<double>::infinity());
-}
+double cosine_shape(double u, double final) { return final + (1 - final) * 0.5 * (1 + std::cos(std::numbers::pi * u)); }
 
-void CosineSchedule::setup(Session& session) { session.set_schedule(std::make_unique<CosineSchedule>(*this)); }
-
-double CosineSchedule::factor(const Progress& progress) const {
-  const double wave = 0.5 * (1 + std::cos(std::numbers::pi * after_warmup(config_.warmup, progress)));
-  return warmup_factor(config_.warmup, progress) * (config_.final + (1 - config_.final) * wave);
-}
+CosineSchedule::CosineSchedule(const CosineScheduleConfig& config)
+    : ScheduleTechnique("cosine", config.warmup, [config](double fraction) { return cosine_shape(after_warmup(config.warmup, fraction), config.final); }) {}
 
 }  // namespace huajin

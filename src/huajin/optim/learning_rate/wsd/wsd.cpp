@@ -4,25 +4,23 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "huajin/core/errors.h"
 
 namespace huajin {
 
-WsdSchedule::WsdSchedule(const WsdScheduleConfig& config) : config_(config) {
-  check_warmup(config.warmup, std::numeric_limits<double>::infinity());
+double wsd_shape(double fraction, double cooldown, bool sqrt, double final) {
+  const double u = std::clamp((fraction - (1 - cooldown)) / cooldown, 0.0, 1.0);
+  return final + (1 - final) * (1 - (sqrt ? std::sqrt(u) : u));
+}
+
+WsdSchedule::WsdSchedule(const WsdScheduleConfig& config)
+    : ScheduleTechnique("wsd", config.warmup, [config](double fraction) {
+        return wsd_shape(fraction, config.cooldown, config.shape == "one_minus_sqrt", config.final);
+      }) {
   if (config.warmup.warmup + config.cooldown > 1 + 1e-12)
     throw UserError(fmt::format("schedule.warmup={} and schedule.cooldown={}: together they must be at most 1; lower one", config.warmup.warmup,
                                 config.cooldown));
-}
-
-void WsdSchedule::setup(Session& session) { session.set_schedule(std::make_unique<WsdSchedule>(*this)); }
-
-double WsdSchedule::factor(const Progress& progress) const {
-  const double u = std::clamp((progress.fraction - (1 - config_.cooldown)) / config_.cooldown, 0.0, 1.0);
-  const double fall = 1 - (config_.shape == "linear" ? u : std::sqrt(u));
-  return warmup_factor(config_.warmup, progress) * (config_.final + (1 - config_.final) * fall);
 }
 
 }  // namespace huajin

@@ -3,7 +3,7 @@
 #pragma once
 #include <string>
 
-#include "huajin/optim/learning_rate/warmup.h"
+#include "huajin/optim/learning_rate/shaped_schedule.h"
 
 namespace huajin {
 
@@ -19,18 +19,12 @@ struct WsdScheduleConfig {
   }
 };
 
-class WsdSchedule : public Technique, public Schedule {
+// final + (1 - final) s(u), u = (fraction - (1 - cooldown)) / cooldown in [0, 1]; s = 1 - u or 1 - sqrt(u)
+double wsd_shape(double fraction, double cooldown, bool sqrt, double final);
+
+class WsdSchedule : public ScheduleTechnique {
  public:
   explicit WsdSchedule(const WsdScheduleConfig& config);  // UserError: both warm-ups are given, or warm-up and cool-down overlap
-  std::string_view name() const override { return "wsd"; }
-  void setup(Session& session) override;
-
-  // Warm-up times final + (1 - final) s(u), u = (fraction - (1 - cooldown)) / cooldown in [0, 1]; s = 1 - u or 1 - sqrt(u)
-  double factor(const Progress& progress) const override;
-  void check(double total_steps) const override { check_warmup(config_.warmup, total_steps); }
-
- private:
-  WsdScheduleConfig config_;
 };
 
 }  // namespace huajin

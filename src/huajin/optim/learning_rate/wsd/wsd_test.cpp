@@ -2,31 +2,10 @@
 
 #include <gtest/gtest.h>
 
-#include <limits>
-
-#include "conformance/golden.h"
 #include "huajin/core/errors.h"
 
 namespace huajin {
 namespace {
-
-TEST(WsdSchedule, EqualsTheFormula) { expect_golden_schedule("wsd"); }
-
-TEST(WsdSchedule, RefusesAWarmUpLongerThanTheBudget) {
-  WsdScheduleConfig config;
-  config.warmup.warmup_steps = 100;
-  const WsdSchedule schedule(config);
-  EXPECT_THROW(schedule.check(99), UserError);
-  EXPECT_NO_THROW(schedule.check(100));
-  EXPECT_NO_THROW(schedule.check(std::numeric_limits<double>::infinity()));
-}
-
-TEST(WsdSchedule, RefusesTwoWarmUps) {
-  WsdScheduleConfig config;
-  config.warmup.warmup_steps = 10;
-  config.warmup.warmup = 0.1;
-  EXPECT_THROW(WsdSchedule{config}, UserError);
-}
 
 TEST(WsdSchedule, RefusesWarmUpAndCoolDownThatOverlap) {
   WsdScheduleConfig config;
@@ -37,13 +16,8 @@ TEST(WsdSchedule, RefusesWarmUpAndCoolDownThatOverlap) {
 
 // What follows a point in the stable part depends on the end of the budget only: cool-downs branch from one run.
 TEST(WsdSchedule, IsConstantBeforeTheCoolDown) {
-  WsdScheduleConfig config;
-  config.cooldown = 0.25;
-  const WsdSchedule schedule(config);
-  Progress progress;
-  for (progress.fraction = 0; progress.fraction < 0.75; progress.fraction += 0.05) EXPECT_EQ(schedule.factor(progress), 1);
-  progress.fraction = 0.875;
-  EXPECT_NEAR(schedule.factor(progress), 0.5, 1e-12);
+  for (double fraction = 0; fraction < 0.75; fraction += 0.05) EXPECT_EQ(wsd_shape(fraction, 0.25, false, 0), 1);
+  EXPECT_NEAR(wsd_shape(0.875, 0.25, false, 0), 0.5, 1e-12);
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
-#include "huajin/optim/learning_rate/warmup.h"
+#include "huajin/optim/learning_rate/shaped_schedule.h"
 
 #include <algorithm>
-#include <string>
+#include <limits>
 
 #include "huajin/core/errors.h"
 
@@ -13,7 +13,7 @@ double warmup_factor(const Warmup& w, const Progress& progress) {
   return 1;
 }
 
-double after_warmup(const Warmup& w, const Progress& progress) { return std::clamp((progress.fraction - w.warmup) / (1 - w.warmup), 0.0, 1.0); }
+double after_warmup(const Warmup& w, double fraction) { return std::clamp((fraction - w.warmup) / (1 - w.warmup), 0.0, 1.0); }
 
 void check_warmup(const Warmup& w, double total_steps) {
   if (w.warmup > 0 && w.warmup_steps > 0) throw UserError("schedule: both warmup and warmup_steps are given; keep one");
@@ -21,6 +21,10 @@ void check_warmup(const Warmup& w, double total_steps) {
     throw UserError("schedule.warmup_steps=" + std::to_string(w.warmup_steps) + ": the budget ends after " +
                     std::to_string(static_cast<int64_t>(total_steps)) +
                     " steps, before the warm-up does; give fewer, or a fraction as schedule.warmup");
+}
+
+ShapedSchedule::ShapedSchedule(const Warmup& warmup, Shape shape) : warmup_(warmup), shape_(std::move(shape)) {
+  check_warmup(warmup, std::numeric_limits<double>::infinity());
 }
 
 }  // namespace huajin
