@@ -9,6 +9,7 @@
 #include "huajin/optim/learning_rate/constant/constant.h"
 #include "huajin/optim/learning_rate/cosine/cosine.h"
 #include "huajin/optim/learning_rate/linear/linear.h"
+#include "huajin/optim/learning_rate/lion/lion.h"
 #include "huajin/optim/learning_rate/muon/muon.h"
 #include "huajin/optim/learning_rate/sgd/sgd.h"
 #include "huajin/optim/learning_rate/wsd/wsd.h"
@@ -33,6 +34,7 @@ void add_optim(Registry& r) {
   const char* rate = "optim/learning_rate";
   r.add<Adamw, AdamwConfig>("adamw", rate, "Adam with decoupled weight decay", PartOfRun::kOptimizer);
   r.add<Sgd, SgdConfig>("sgd", rate, "gradient descent with momentum", PartOfRun::kOptimizer);
+  r.add<Lion, LionConfig>("lion", rate, "sign of the momentum: each weight moves by the rate", PartOfRun::kOptimizer);
   r.add<Muon, MuonConfig>("muon", rate, "orthogonalised momentum for hidden matrices, AdamW for the rest", PartOfRun::kOptimizer);
   r.add<ConstantSchedule, ConstantScheduleConfig>("constant", rate, "constant rate after warm-up", PartOfRun::kSchedule);
   r.add<LinearSchedule, LinearScheduleConfig>("linear", rate, "linear decay over the whole budget", PartOfRun::kSchedule);

@@ -9,6 +9,7 @@ const std::vector<Row>& conformance_table() {
   static const std::vector<Row> table{
       {"adamw", {{"learning_rate", 0.02}}, nullptr, Data::kBoth, "a run has one optimizer"},
       {"sgd", {{"learning_rate", 0.1}}, nullptr, Data::kBoth, "a run has one optimizer"},
+      {"lion", {{"learning_rate", 0.02}, {"weight_decay", 0.1}}, nullptr, Data::kBoth, "a run has one optimizer"},
       {"muon", {{"learning_rate", 0.05}, {"adamw_learning_rate", 0.02}}, nullptr, Data::kBoth, "a run has one optimizer"},
       {"constant", {{"warmup_steps", 3}}, {{"warmup_steps", 1}}},
       {"linear", {{"warmup", 0.1}}, {{"final", 1}}},

@@ -62,6 +62,21 @@ def sgd(w, g, rate, momentum, nesterov, weight_decay):
     return trace
 
 
+def lion(w, g, rate, beta1, beta2, weight_decay):
+    """Chen et al. 2023, algorithm 2: the step's mixture and the momentum have shares of their own."""
+    w = {k: w[k].copy() for k in SHAPES}
+    m = {k: np.zeros_like(w[k]) for k in SHAPES}
+    trace = []
+    for t in range(STEPS):
+        for k in SHAPES:
+            d = grad(g[t][k], w[k])
+            update = np.sign(beta1 * m[k] + (1 - beta1) * d)
+            w[k] = w[k] - rate * FACTORS[t] * (update + (weight_decay if k in DECAYS else 0.0) * w[k])
+            m[k] = beta2 * m[k] + (1 - beta2) * d
+        trace.append({k: w[k].copy() for k in SHAPES})
+    return trace
+
+
 def newton_schulz(x, steps):
     a, b, c = 3.4445, -4.7750, 2.0315
     x = x / (np.sqrt((x**2).sum()) + 1e-7)
@@ -106,12 +121,17 @@ def main():
     for o in [dict(learning_rate=0.1, momentum=0.9, nesterov=True, weight_decay=0.01), dict(learning_rate=0.1, momentum=0.8, nesterov=False, weight_decay=0.0),
               dict(learning_rate=0.05, momentum=0.0, nesterov=False, weight_decay=0.1)]:
         add("sgd", o, sgd(w, g, o["learning_rate"], o["momentum"], o["nesterov"], o["weight_decay"]))
+    for o in [dict(learning_rate=0.01, beta1=0.9, beta2=0.99, weight_decay=0.5), dict(learning_rate=0.1, beta1=0.5, beta2=0.8, weight_decay=0.0)]:
+        add("lion", o, lion(w, g, o["learning_rate"], o["beta1"], o["beta2"], o["weight_decay"]))
     for o in [dict(learning_rate=0.02, momentum=0.95, nesterov=True, newton_schulz_steps=5, scale="spectral", weight_decay=0.1, adamw_learning_rate=0.003, adamw_weight_decay=0.05),
               dict(learning_rate=0.02, momentum=0.9, nesterov=False, newton_schulz_steps=3, scale="rms", weight_decay=0.0, adamw_learning_rate=0.01, adamw_weight_decay=0.0)]:
         add("muon", o, muon(w, g, o["learning_rate"], o["momentum"], o["nesterov"], o["newton_schulz_steps"], o["scale"], o["weight_decay"], o["adamw_learning_rate"],
                             o["adamw_weight_decay"]))
-    print(json.dumps({"shapes": {k: list(s) for k, s in SHAPES.items()}, "decays": sorted(DECAYS), "hidden": sorted(HIDDEN), "factors": FACTORS,
-                      "weights": {k: flat(v) for k, v in w.items()}, "gradients": [{k: flat(v) for k, v in x.items()} for x in g], "optimizers": cases}, separators=(",", ":")))
+    head = {"shapes": {k: list(s) for k, s in SHAPES.items()}, "decays": sorted(DECAYS), "hidden": sorted(HIDDEN), "factors": FACTORS,
+            "weights": {k: flat(v) for k, v in w.items()}, "gradients": [{k: flat(v) for k, v in x.items()} for x in g]}
+    # A case a line, so that two branches that add cases merge.
+    print(json.dumps(head, separators=(",", ":"))[:-1] + ',"optimizers":[')
+    print(",\n".join(json.dumps(case, separators=(",", ":")) for case in cases) + "\n]}")
 
 
 if __name__ == "__main__":
