@@ -2,7 +2,7 @@
 # the command. Nothing is written outside the cache and the checkout, but for system packages where root asks for them by running this.
 # Exit codes: 2 something that the user can mend (packages, disk, network), 1 a build that fails.
 
-build_packages=(g++ cmake ninja-build ccache pkg-config ca-certificates python3 python3-pip zlib1g-dev libjpeg-dev libspng-dev libpcre2-dev libzstd-dev
+build_packages=(g++ cmake ninja-build ccache pkg-config ca-certificates python3 python3-pip zlib1g-dev libjpeg-dev libspng-dev libzstd-dev
   libxxhash-dev libhwy-dev libsqlite3-dev libfmt-dev libcli11-dev libtomlplusplus-dev nlohmann-json3-dev libopenmpi-dev openmpi-bin)
 test_packages=(libgtest-dev clang python3-venv)
 logs=$cache/logs
