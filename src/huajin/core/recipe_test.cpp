@@ -142,12 +142,18 @@ TEST(Recipe, ErrorsSayWhereWhatAllowedAndNearest) {
   expect_parts(read("[execution]\nrecompute = 1\n"), {"r.toml:2", "true or false"});
   expect_parts(read("seed = \n"), {"r.toml:1", "not TOML"});
   expect_parts(read("[data\n"), {"r.toml:1", "not TOML"});
+  expect_parts(read("seed = 1\n[\n"), {"r.toml:2", "not TOML"});
+  expect_parts(read("\"a\\nb\" = 1\n"), {"r.toml:1", "a?b", "no name"});
+  expect_parts(read("[sam]\n\"a\\nb\" = 1\n"), {"r.toml:2", "a?b", "no name"});
+  expect_parts(read("techniques = [\"a\\nb\"]\n"), {"r.toml:1", "a?b", "no name"});
   expect_parts(read("\xff\xfe\n"), {"r.toml:1", "not TOML"});
   expect_parts(read("seed = 1\nseed = 2\n"), {"r.toml:2", "not TOML"});
   expect_parts(read("techniques = \"sam\"\n"), {"r.toml:1", "list of names"});
   expect_parts(read("techniques = [1]\n"), {"r.toml:1", "names in quotes"});
   expect_parts(read("[layout]\ntimeout_seconds = inf\n"), {"r.toml:2", "finite"});
   expect_parts(read("[layout]\ntimeout_seconds = nan\n"), {"r.toml:2", "finite"});
+  expect_parts(read("seed.x = 1\n"), {"r.toml:1", "seed", "not a table"});
+  expect_parts(read("[techniques]\nx = 1\n"), {"r.toml:1", "techniques", "not a table"});
   expect_parts(read("seed = -1\n"), {"seed = -1", "at least 0"});
   expect_parts(message_of([] { Recipe::read(std::string(2 << 20, '#'), "big.toml"); }), {"big.toml", "at most"});
   const auto set = [](const char* text) {
@@ -162,6 +168,9 @@ TEST(Recipe, ErrorsSayWhereWhatAllowedAndNearest) {
   expect_parts(set("batch.rows=x"), {"--set batch.rows", "\"x\"", "whole number"});
   expect_parts(set("optimzer.learning_rate=1"), {"--set", "optimzer", "did you mean \"optimizer\""});
   expect_parts(set("a.b.c=1"), {"one dot"});
+  expect_parts(set("precision.x=1"), {"--set", "precision", "not a table"});
+  expect_parts(set("ba\ntch=1"), {"--set", "ba?tch", "no name"});
+  expect_parts(set("batch.ro\nws=1"), {"--set", "ro?ws", "no name"});
   expect_parts(set("seeed=1"), {"--set", "seeed", "did you mean \"seed\""});
   const auto sam = [](const char* text) {
     return message_of([&] {
@@ -175,6 +184,17 @@ TEST(Recipe, ErrorsSayWhereWhatAllowedAndNearest) {
   expect_parts(sam("sam.roh=0.1"), {"--set sam.roh", "[sam]", "did you mean \"rho\""});
   expect_parts(sam("sam.norm=l3"), {"sam.norm", "l2 | linf"});
   expect_parts(sam("sam.every=99999999999999999999999"), {"sam.every", "whole number"});
+}
+
+TEST(Recipe, WhatIsNotTomlIsOneLineInEveryBuild) {
+  for (auto* bad : {"[", "[[", "[[data", "[data]\n[", "seed = [", "seed = [1,", "seed = {", "seed = {a = {", "seed = \"", "seed = \"\"\"\n", "seed", "seed =", "= 1", ".",
+                    "a. = 1", "[data] x", "[data]]", "seed = 1 2", "\"", "a = '''", "seed = 1979-05-", "seed = 0x", "seed = 1e", "seed = \"\\u12\"", "[data.]", "[.data]",
+                    "[\"\n\"]", "\xc6\xa2", "[\xc3\xa9]"})
+    for (auto* end : {"", "\n", " ", "\n\n[data]\n", "#"})
+      expect_parts(message_of([&] { Recipe::read(std::string("precision = \"fp32\"\n") + bad + end, "r.toml"); }), {"r.toml:", "not TOML"});
+  std::string deep = "a";
+  for (int i = 0; i < 500000; ++i) deep += ".a";  // each a table in the one before
+  expect_parts(message_of([&] { Recipe::read(deep + " = 1\n", "r.toml"); }), {"r.toml", "500000 dots", "at most"});
 }
 
 TEST(Recipe, TomlTextRoundTripsAnyBytes) {
