@@ -5,12 +5,21 @@
 #include "huajin/model/curriculum/stacking/stacking.h"
 #include "huajin/optim/averaging/ema/ema.h"
 #include "huajin/optim/large_batch/clip/clip.h"
+#include "huajin/optim/large_batch/lamb/lamb.h"
+#include "huajin/optim/large_batch/lars/lars.h"
+#include "huajin/optim/learning_rate/adafactor/adafactor.h"
+#include "huajin/optim/learning_rate/adagrad/adagrad.h"
+#include "huajin/optim/learning_rate/adam/adam.h"
 #include "huajin/optim/learning_rate/adamw/adamw.h"
+#include "huajin/optim/learning_rate/adan/adan.h"
 #include "huajin/optim/learning_rate/constant/constant.h"
 #include "huajin/optim/learning_rate/cosine/cosine.h"
 #include "huajin/optim/learning_rate/linear/linear.h"
 #include "huajin/optim/learning_rate/lion/lion.h"
 #include "huajin/optim/learning_rate/muon/muon.h"
+#include "huajin/optim/learning_rate/nadamw/nadamw.h"
+#include "huajin/optim/learning_rate/radam/radam.h"
+#include "huajin/optim/learning_rate/rmsprop/rmsprop.h"
 #include "huajin/optim/learning_rate/sgd/sgd.h"
 #include "huajin/optim/learning_rate/wsd/wsd.h"
 #include "huajin/optim/objective/label_smoothing/label_smoothing.h"
@@ -33,6 +42,13 @@ void add_model(Registry& r) {
 void add_optim(Registry& r) {
   const char* rate = "optim/learning_rate";
   r.add<Adamw, AdamwConfig>("adamw", rate, "Adam with decoupled weight decay", PartOfRun::kOptimizer);
+  r.add<Nadamw, NadamwConfig>("nadamw", rate, "AdamW with Nesterov's look ahead", PartOfRun::kOptimizer);
+  r.add<Radam, RadamConfig>("radam", rate, "Adam that takes in its second moment as that becomes reliable", PartOfRun::kOptimizer);
+  r.add<Adan, AdanConfig>("adan", rate, "means of the gradient, of its change and of their square", PartOfRun::kOptimizer);
+  r.add<Adam, AdamConfig>("adam", rate, "mean gradient over the root of the mean square; AMSGrad", PartOfRun::kOptimizer);
+  r.add<Adafactor, AdafactorConfig>("adafactor", rate, "second moments kept as row and column means", PartOfRun::kOptimizer);
+  r.add<Adagrad, AdagradConfig>("adagrad", rate, "gradient over the root of the sum of squares", PartOfRun::kOptimizer);
+  r.add<Rmsprop, RmspropConfig>("rmsprop", rate, "gradient over the root of its mean square", PartOfRun::kOptimizer);
   r.add<Sgd, SgdConfig>("sgd", rate, "gradient descent with momentum", PartOfRun::kOptimizer);
   r.add<Lion, LionConfig>("lion", rate, "sign of the momentum: each weight moves by the rate", PartOfRun::kOptimizer);
   r.add<Muon, MuonConfig>("muon", rate, "orthogonalised momentum for hidden matrices, AdamW for the rest", PartOfRun::kOptimizer);
@@ -40,6 +56,8 @@ void add_optim(Registry& r) {
   r.add<LinearSchedule, LinearScheduleConfig>("linear", rate, "linear decay over the whole budget", PartOfRun::kSchedule);
   r.add<CosineSchedule, CosineScheduleConfig>("cosine", rate, "half a cosine over the whole budget", PartOfRun::kSchedule);
   r.add<WsdSchedule, WsdScheduleConfig>("wsd", rate, "constant, then a short cool-down", PartOfRun::kSchedule);
+  r.add<Lars, LarsConfig>("lars", "optim/large_batch", "momentum, each matrix's step sized by its norm", PartOfRun::kOptimizer);
+  r.add<Lamb, LambConfig>("lamb", "optim/large_batch", "Adam, each matrix's step sized by its norm", PartOfRun::kOptimizer);
   r.add<Clip, ClipConfig>("clip", "optim/large_batch", "bound on the gradient's global norm or elements");
   r.add<LabelSmoothing, LabelSmoothingConfig>("label_smoothing", "optim/objective", "part of the target spread over all classes");
   r.add<Sam, SamConfig>("sam", "optim/objective", "gradient at the worst point nearby");

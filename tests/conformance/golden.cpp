@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <map>
 
 #include "bare_session.h"
 #include "huajin/core/recipe.h"
@@ -19,6 +20,26 @@ Tensor tensor_of(const nlohmann::json& numbers, const std::vector<int64_t>& shap
 
 bool contains(const nlohmann::json& list, const std::string& name) { return std::find(list.begin(), list.end(), name) != list.end(); }
 
+// What serialize() keeps, from the technique that ends to the one that goes on.
+struct Carried : Archive {
+  bool loading = false;
+  std::map<std::string, double, std::less<>> numbers;
+  std::map<std::string, Tensor, std::less<>> tensors;
+  void number(std::string_view name, double& value) override {
+    if (loading)
+      value = numbers.find(name)->second;
+    else
+      numbers.emplace(name, value);
+  }
+  void tensor(std::string_view name, Tensor& value) override {
+    if (loading)
+      value = tensors.find(name)->second.clone();
+    else
+      tensors.emplace(name, value.clone());
+  }
+  void rank_tensor(std::string_view name, Tensor& value) override { tensor(name, value); }
+};
+
 void run_case(const nlohmann::json& one, at::ScalarType dtype, double tolerance, bool resumed) {
   const auto& all = golden();
   BareSession session;
@@ -31,8 +52,12 @@ void run_case(const nlohmann::json& one, at::ScalarType dtype, double tolerance,
   technique->setup(session);
   for (size_t step = 0; step < one["trace"].size(); ++step) {
     if (resumed && step == 3) {
+      Carried kept;
+      technique->serialize(kept);
       technique = make_from(one["name"], one["options"]);
       technique->setup(session);
+      kept.loading = true;
+      technique->serialize(kept);
     }
     for (Parameter* p : session.parameters()) {
       const auto& g = all["gradients"][step][p->name];

@@ -17,7 +17,7 @@ const nlohmann::json& golden_schedules();  // schedules.json
 std::unique_ptr<Technique> make_from(const std::string& name, const nlohmann::json& options);
 
 // Every case of this optimizer, in this type, against the trace; each once without a stop and once with a new optimizer after the third step that
-// gets only slots and progress.
+// gets only slots, progress and what serialize() kept.
 void expect_golden_optimizer(const std::string& name, at::ScalarType dtype, double tolerance);
 
 }  // namespace huajin

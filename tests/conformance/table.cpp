@@ -8,6 +8,15 @@ namespace huajin {
 const std::vector<Row>& conformance_table() {
   static const std::vector<Row> table{
       {"adamw", {{"learning_rate", 0.02}}, nullptr, Data::kBoth, "a run has one optimizer"},
+      {"nadamw", {{"learning_rate", 0.02}}, nullptr, Data::kBoth, "a run has one optimizer"},
+      {"radam", {{"learning_rate", 0.02}}, nullptr, Data::kBoth, "a run has one optimizer"},
+      {"adan", {{"learning_rate", 0.02}}, nullptr, Data::kBoth, "a run has one optimizer"},
+      {"adam", {{"learning_rate", 0.02}, {"amsgrad", true}}, nullptr, Data::kBoth, "a run has one optimizer"},
+      {"adafactor", {{"learning_rate", 0.1}}, nullptr, Data::kBoth, "a run has one optimizer"},
+      {"adagrad", {{"learning_rate", 0.05}}, nullptr, Data::kBoth, "a run has one optimizer"},
+      {"rmsprop", {{"learning_rate", 0.01}, {"momentum", 0.5}, {"centered", true}}, nullptr, Data::kBoth, "a run has one optimizer"},
+      {"lars", {{"learning_rate", 0.1}, {"trust", 0.5}}, nullptr, Data::kBoth, "a run has one optimizer"},
+      {"lamb", {{"learning_rate", 0.05}, {"normalize_gradient", true}}, nullptr, Data::kBoth, "a run has one optimizer"},
       {"sgd", {{"learning_rate", 0.1}}, nullptr, Data::kBoth, "a run has one optimizer"},
       {"lion", {{"learning_rate", 0.02}, {"weight_decay", 0.1}}, nullptr, Data::kBoth, "a run has one optimizer"},
       {"muon", {{"learning_rate", 0.05}, {"adamw_learning_rate", 0.02}}, nullptr, Data::kBoth, "a run has one optimizer"},

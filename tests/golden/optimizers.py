@@ -77,6 +77,166 @@ def lion(w, g, rate, beta1, beta2, weight_decay):
     return trace
 
 
+def run(w, g, step):
+    """Runs step(t, name, gradient, weight, state) -> new weight for every tensor; `state` is a dict that starts empty. t counts from 1."""
+    w = {k: w[k].copy() for k in SHAPES}
+    state = {k: {} for k in SHAPES}
+    trace = []
+    for t in range(STEPS):
+        w = {k: step(t + 1, k, grad(g[t][k], w[k]), w[k], state[k]) for k in SHAPES}
+        trace.append({k: w[k].copy() for k in SHAPES})
+    return trace
+
+
+def average(state, name, x, beta):
+    state[name] = beta * state.get(name, 0.0) + (1 - beta) * x
+    return state[name]
+
+
+def decay_of(k, weight_decay):
+    return weight_decay if k in DECAYS else 0.0
+
+
+def adam(w, g, learning_rate, beta1, beta2, epsilon, weight_decay, amsgrad):
+    """Kingma & Ba 2015, algorithm 1, L2 penalty in the gradient; Reddi et al. 2018: the largest v so far takes v's place."""
+
+    def step(t, k, d, x, s):
+        d = d + decay_of(k, weight_decay) * x
+        m, v = average(s, "m", d, beta1), average(s, "v", d**2, beta2)
+        if amsgrad:
+            v = s["largest"] = np.maximum(s.get("largest", 0.0), v)
+        return x - learning_rate * FACTORS[t - 1] * (m / (1 - beta1**t)) / (np.sqrt(v / (1 - beta2**t)) + epsilon)
+
+    return run(w, g, step)
+
+
+def rmsprop(w, g, learning_rate, beta, epsilon, momentum, weight_decay, centered):
+    """Hinton's lecture 6.5 slide 29; Graves 2013, equations 38 to 41, with epsilon outside the root and the rate outside the velocity."""
+
+    def step(t, k, d, x, s):
+        d = d + decay_of(k, weight_decay) * x
+        n, mean = average(s, "n", d**2, beta), average(s, "mean", d, beta)
+        s["u"] = momentum * s.get("u", 0.0) + d / (np.sqrt(n - mean**2 if centered else n) + epsilon)
+        return x - learning_rate * FACTORS[t - 1] * s["u"]
+
+    return run(w, g, step)
+
+
+def adagrad(w, g, learning_rate, epsilon, initial_sum, weight_decay):
+    """Duchi, Hazan & Singer 2011, figure 1, diagonal: G_t is the sum of all squared gradients."""
+
+    def step(t, k, d, x, s):
+        d = d + decay_of(k, weight_decay) * x
+        s["sum"] = s.get("sum", initial_sum) + d**2
+        return x - learning_rate * FACTORS[t - 1] * d / (np.sqrt(s["sum"]) + epsilon)
+
+    return run(w, g, step)
+
+
+def nadamw(w, g, learning_rate, beta1, beta2, epsilon, weight_decay):
+    """Choi et al. 2019, table 1, NAdam: the step takes (b1 m_t + (1 - b1) g_t); corrected with 1 - b1^t; decay as in AdamW."""
+
+    def step(t, k, d, x, s):
+        m, v = average(s, "m", d, beta1), average(s, "v", d**2, beta2)
+        ahead = (beta1 * m + (1 - beta1) * d) / (1 - beta1**t)
+        eta = learning_rate * FACTORS[t - 1]
+        return x - eta * decay_of(k, weight_decay) * x - eta * ahead / (np.sqrt(v / (1 - beta2**t)) + epsilon)
+
+    return run(w, g, step)
+
+
+def radam(w, g, learning_rate, beta1, beta2, epsilon, weight_decay):
+    """Liu et al. 2020, algorithm 2; decay as in AdamW."""
+
+    def step(t, k, d, x, s):
+        m, v = average(s, "m", d, beta1), average(s, "v", d**2, beta2)
+        rho_max = 2 / (1 - beta2) - 1
+        rho = rho_max - 2 * t * beta2**t / (1 - beta2**t)
+        update = m / (1 - beta1**t)
+        if rho > 4:
+            r = math.sqrt((rho - 4) * (rho - 2) * rho_max / ((rho_max - 4) * (rho_max - 2) * rho))
+            update = r * update / (np.sqrt(v / (1 - beta2**t)) + epsilon)
+        eta = learning_rate * FACTORS[t - 1]
+        return x - eta * decay_of(k, weight_decay) * x - eta * update
+
+    return run(w, g, step)
+
+
+def adan(w, g, learning_rate, beta1, beta2, beta3, epsilon, weight_decay):
+    """Xie et al. 2022, algorithm 1 without restart; beta_i here is 1 - beta_i there; means corrected for their start at zero; the first change is zero."""
+
+    def step(t, k, d, x, s):
+        change = d - s.get("before", d)
+        s["before"] = d
+        m, v = average(s, "m", d, beta1), average(s, "v", change, beta2)
+        n = average(s, "n", (d + beta2 * change) ** 2, beta3)
+        eta = learning_rate * FACTORS[t - 1] / (np.sqrt(n / (1 - beta3**t)) + epsilon)
+        return (x - eta * (m / (1 - beta1**t) + beta2 * v / (1 - beta2**t))) / (1 + learning_rate * FACTORS[t - 1] * decay_of(k, weight_decay))
+
+    return run(w, g, step)
+
+
+def norm(x):
+    return math.sqrt((x**2).sum())
+
+
+def lars(w, g, learning_rate, trust, momentum, weight_decay):
+    """You, Gitman & Ginsburg 2017, equation 6 and algorithm 1; plain momentum for what does not decay."""
+
+    def step(t, k, d, x, s):
+        local = 1.0
+        if k in DECAYS:
+            if norm(x) > 0 and norm(d) > 0:
+                local = trust * norm(x) / (norm(d) + weight_decay * norm(x))
+            d = d + weight_decay * x
+        s["v"] = momentum * s.get("v", 0.0) + learning_rate * FACTORS[t - 1] * local * d
+        return x - s["v"]
+
+    return run(w, g, step)
+
+
+def lamb(w, g, learning_rate, beta1, beta2, epsilon, weight_decay, normalize_gradient, bias_correction, trust_clip):
+    """You et al. 2020, algorithm 2, phi the identity; plain Adam for what does not decay."""
+    if normalize_gradient:
+        totals = [math.sqrt(sum(norm(x) ** 2 for x in one.values() if x is not None)) for one in g]
+        g = [{k: None if x is None else x / total for k, x in one.items()} for one, total in zip(g, totals)]
+
+    def step(t, k, d, x, s):
+        m, v = average(s, "m", d, beta1), average(s, "v", d**2, beta2)
+        if bias_correction:
+            m, v = m / (1 - beta1**t), v / (1 - beta2**t)
+        update, ratio = m / (np.sqrt(v) + epsilon), 1.0
+        if k in DECAYS:
+            update = update + weight_decay * x
+            ratio = norm(x) / norm(update)
+            ratio = min(ratio, 1.0) if trust_clip else ratio
+        return x - learning_rate * FACTORS[t - 1] * ratio * update
+
+    return run(w, g, step)
+
+
+def adafactor(w, g, learning_rate, decay_exponent, clip, epsilon, relative_step, least_scale, weight_decay):
+    """Shazeer & Stern 2018, algorithms 4 and 5 with sums of rows and columns; decay as in AdamW with the rate before the relative scale."""
+
+    def rms(x):
+        return math.sqrt((x**2).mean())
+
+    def step(t, k, d, x, s):
+        beta = 1 - t ** (-decay_exponent)
+        square = d**2 + epsilon
+        if x.ndim == 2:
+            r, c = average(s, "r", square.sum(1), beta), average(s, "c", square.sum(0), beta)
+            v = np.outer(r, c) / r.sum()
+        else:
+            v = average(s, "v", square, beta)
+        u = d / np.sqrt(v)
+        u = u / max(1.0, rms(u) / clip) if clip else u
+        rho = learning_rate * FACTORS[t - 1]
+        return x - rho * decay_of(k, weight_decay) * x - (max(least_scale, rms(x)) if relative_step else 1.0) * rho * u
+
+    return run(w, g, step)
+
+
 def newton_schulz(x, steps):
     a, b, c = 3.4445, -4.7750, 2.0315
     x = x / (np.sqrt((x**2).sum()) + 1e-7)
@@ -127,6 +287,32 @@ def main():
               dict(learning_rate=0.02, momentum=0.9, nesterov=False, newton_schulz_steps=3, scale="rms", weight_decay=0.0, adamw_learning_rate=0.01, adamw_weight_decay=0.0)]:
         add("muon", o, muon(w, g, o["learning_rate"], o["momentum"], o["nesterov"], o["newton_schulz_steps"], o["scale"], o["weight_decay"], o["adamw_learning_rate"],
                             o["adamw_weight_decay"]))
+    for function, options in [
+        (adam, dict(learning_rate=0.1, beta1=0.9, beta2=0.95, epsilon=1e-8, weight_decay=0.1, amsgrad=False)),
+        (adam, dict(learning_rate=0.03, beta1=0.5, beta2=0.8, epsilon=1e-3, weight_decay=0.01, amsgrad=True)),
+        (rmsprop, dict(learning_rate=0.01, beta=0.9, epsilon=1e-8, momentum=0.0, weight_decay=0.0, centered=False)),
+        (rmsprop, dict(learning_rate=0.01, beta=0.6, epsilon=1e-3, momentum=0.8, weight_decay=0.1, centered=True)),
+        (rmsprop, dict(learning_rate=0.01, beta=0.6, epsilon=1e-3, momentum=0.0, weight_decay=0.1, centered=True)),
+        (rmsprop, dict(learning_rate=0.01, beta=0.6, epsilon=1e-6, momentum=0.5, weight_decay=0.0, centered=False)),
+        (adagrad, dict(learning_rate=0.1, epsilon=1e-10, initial_sum=0.0, weight_decay=0.1)),
+        (adagrad, dict(learning_rate=0.1, epsilon=1e-3, initial_sum=0.1, weight_decay=0.0)),
+        (nadamw, dict(learning_rate=0.1, beta1=0.9, beta2=0.95, epsilon=1e-8, weight_decay=0.1)),
+        (nadamw, dict(learning_rate=0.03, beta1=0.5, beta2=0.999, epsilon=1e-3, weight_decay=0.0)),
+        (radam, dict(learning_rate=0.01, beta1=0.9, beta2=0.999, epsilon=1e-8, weight_decay=0.1)),
+        (radam, dict(learning_rate=0.01, beta1=0.5, beta2=0.9, epsilon=1e-3, weight_decay=0.0)),
+        (radam, dict(learning_rate=0.01, beta1=0.5, beta2=0.6, epsilon=1e-3, weight_decay=0.0)),
+        (adan, dict(learning_rate=0.05, beta1=0.98, beta2=0.92, beta3=0.99, epsilon=1e-8, weight_decay=0.1)),
+        (adan, dict(learning_rate=0.05, beta1=0.5, beta2=0.0, beta3=0.8, epsilon=1e-3, weight_decay=0.0)),
+        (lars, dict(learning_rate=1.0, trust=0.01, momentum=0.9, weight_decay=0.01)),
+        (lars, dict(learning_rate=0.5, trust=0.1, momentum=0.0, weight_decay=0.0)),
+        (lamb, dict(learning_rate=0.05, beta1=0.9, beta2=0.95, epsilon=1e-6, weight_decay=0.1, normalize_gradient=False, bias_correction=True, trust_clip=False)),
+        (lamb, dict(learning_rate=0.05, beta1=0.9, beta2=0.99, epsilon=1e-3, weight_decay=0.0, normalize_gradient=True, bias_correction=False, trust_clip=True)),
+        (lamb, dict(learning_rate=0.05, beta1=0.5, beta2=0.8, epsilon=1e-6, weight_decay=0.5, normalize_gradient=True, bias_correction=True, trust_clip=False)),
+        (adafactor, dict(learning_rate=0.05, decay_exponent=0.8, clip=1.0, epsilon=1e-30, relative_step=True, least_scale=1e-3, weight_decay=0.1)),
+        (adafactor, dict(learning_rate=0.05, decay_exponent=0.5, clip=0.0, epsilon=1e-4, relative_step=False, least_scale=1e-3, weight_decay=0.0)),
+        (adafactor, dict(learning_rate=0.05, decay_exponent=1.0, clip=0.3, epsilon=1e-8, relative_step=True, least_scale=0.9, weight_decay=0.0)),
+    ]:
+        add(function.__name__, options, function(w, g, **options))
     head = {"shapes": {k: list(s) for k, s in SHAPES.items()}, "decays": sorted(DECAYS), "hidden": sorted(HIDDEN), "factors": FACTORS,
             "weights": {k: flat(v) for k, v in w.items()}, "gradients": [{k: flat(v) for k, v in x.items()} for x in g]}
     # A case a line, so that two branches that add cases merge.

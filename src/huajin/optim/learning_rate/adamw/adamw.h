@@ -2,11 +2,9 @@
 #pragma once
 #include <ATen/core/Tensor.h>
 
-#include <span>
-#include <vector>
-
 #include "huajin/core/settings.h"
 #include "huajin/core/technique.h"
+#include "huajin/optim/learning_rate/parameter_lists.h"
 
 namespace huajin {
 
@@ -21,30 +19,13 @@ struct AdamwConfig {
   }
 };
 
-// One step over lists of tensors, all of one type and device, contiguous; m and v are updated in place. `step` counts from 1:
+// One step; slots: m, v.
 //   m <- b1 m + (1-b1) g;  v <- b2 v + (1-b2) g^2;  w <- w - rate weight_decay w - rate (m / (1-b1^step)) / (sqrt(v / (1-b2^step)) + epsilon)
-struct AdamwNumbers {
-  double rate, beta1, beta2, epsilon, weight_decay;
-  int64_t step;
-};
-void adamw_update(const std::vector<Tensor>& w, const std::vector<Tensor>& g, const std::vector<Tensor>& m, const std::vector<Tensor>& v,
-                  const AdamwNumbers& n);
+void adamw_update(const ParameterLists& p, const AdamwConfig& c);
 
-// Gradient of a parameter as an optimizer reads it: contiguous, zeros if none arrived.
-Tensor gradient_or_zeros(const Parameter& p);
-
-class AdamwOptimizer : public Optimizer {
+class AdamwOptimizer : public ListOptimizer {  // for techniques that leave some parameters to it
  public:
-  AdamwOptimizer(Session& session, const AdamwConfig& config) : session_(session), config_(config) {}
-  void begin(const Step& step, double rate_factor) override;
-  void step(std::span<Parameter* const> parameters) override;
-  double learning_rate() const override { return rate_; }
-
- private:
-  Session& session_;
-  AdamwConfig config_;
-  double rate_ = 0;
-  int64_t step_ = 0;
+  AdamwOptimizer(Session& session, const AdamwConfig& config);
 };
 
 class Adamw : public Technique {

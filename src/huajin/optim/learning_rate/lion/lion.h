@@ -3,11 +3,9 @@
 #pragma once
 #include <ATen/core/Tensor.h>
 
-#include <span>
-#include <vector>
-
 #include "huajin/core/settings.h"
 #include "huajin/core/technique.h"
+#include "huajin/optim/learning_rate/parameter_lists.h"
 
 namespace huajin {
 
@@ -21,25 +19,9 @@ struct LionConfig {
   }
 };
 
-// One step over lists of tensors of one type and device; m is updated in place:
-//   c = b1 m + (1-b1) g;  w <- w - rate (sign(c) + weight_decay w);  m <- b2 m + (1-b2) g.  sign(0) = 0.
-struct LionNumbers {
-  double rate, beta1, beta2, weight_decay;
-};
-void lion_update(const std::vector<Tensor>& w, const std::vector<Tensor>& g, const std::vector<Tensor>& m, const LionNumbers& n);
-
-class LionOptimizer : public Optimizer {
- public:
-  LionOptimizer(Session& session, const LionConfig& config) : session_(session), config_(config) {}
-  void begin(const Step& step, double rate_factor) override;
-  void step(std::span<Parameter* const> parameters) override;
-  double learning_rate() const override { return rate_; }
-
- private:
-  Session& session_;
-  LionConfig config_;
-  double rate_ = 0;
-};
+// One step; slot: m. sign(0) = 0.
+//   c = b1 m + (1-b1) g;  w <- w - rate (sign(c) + weight_decay w);  m <- b2 m + (1-b2) g
+void lion_update(const ParameterLists& p, const LionConfig& c);
 
 class Lion : public Technique {
  public:

@@ -106,8 +106,6 @@ void MuonOptimizer::step_matrices(std::span<Parameter* const> matrices) {
 
 void Muon::setup(Session& session) {
   session.declare_slot("muon.momentum", SlotKind::kGradient);
-  session.declare_slot("adamw.m", SlotKind::kGradient);
-  session.declare_slot("adamw.v", SlotKind::kSecondMoment);
   session.set_optimizer(std::make_unique<MuonOptimizer>(session, config_));
 }
 

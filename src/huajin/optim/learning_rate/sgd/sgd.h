@@ -3,11 +3,9 @@
 #pragma once
 #include <ATen/core/Tensor.h>
 
-#include <span>
-#include <vector>
-
 #include "huajin/core/settings.h"
 #include "huajin/core/technique.h"
+#include "huajin/optim/learning_rate/parameter_lists.h"
 
 namespace huajin {
 
@@ -22,26 +20,9 @@ struct SgdConfig {
   }
 };
 
-// One step over lists of tensors of one type and device, contiguous; `velocity` is updated in place and may be empty if momentum is 0:
+// One step; slot: u, none if momentum is 0.
 //   d = g + weight_decay w;  u <- momentum u + d;  w <- w - rate (nesterov ? d + momentum u : u)
-struct SgdNumbers {
-  double rate, momentum, weight_decay;
-  bool nesterov;
-};
-void sgd_update(const std::vector<Tensor>& w, const std::vector<Tensor>& g, const std::vector<Tensor>& velocity, const SgdNumbers& n);
-
-class SgdOptimizer : public Optimizer {
- public:
-  SgdOptimizer(Session& session, const SgdConfig& config) : session_(session), config_(config) {}
-  void begin(const Step& step, double rate_factor) override;
-  void step(std::span<Parameter* const> parameters) override;
-  double learning_rate() const override { return rate_; }
-
- private:
-  Session& session_;
-  SgdConfig config_;
-  double rate_ = 0;
-};
+void sgd_update(const ParameterLists& p, const SgdConfig& c);
 
 class Sgd : public Technique {
  public:
