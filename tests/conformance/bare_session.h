@@ -73,6 +73,7 @@ class BareSession : public Session {
     for (Parameter* p : pointers_) tensors.push_back(slice(*p));
     return at::stack(at::_foreach_norm(tensors));
   }
+  void gradients_changed() override {}
   Tensor norm() override {
     return norms([](const Parameter& p) { return p.grad.defined() ? p.grad : at::zeros_like(p.value); }).norm();
   }

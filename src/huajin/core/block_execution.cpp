@@ -295,7 +295,11 @@ void BlockExecution::take_gradients(int block, bool last) {
     leaf.mutable_grad() = Tensor();
     accumulate(id, std::move(grad));
   }
-  if (last && session_.communicator().ranks() > 1 && session_.transforms().empty() && session_.reducer() == nullptr) release_block(block);
+  if (!last || !session_.transforms().empty() || session_.reducer() != nullptr) return;
+  if (session_.communicator().ranks() > 1) return release_block(block);
+  if (scaler_.enabled()) return;
+  for (int id : finished_in_[block])
+    if (const Parameter& p = session_.table().parameters[id]; p.grad.defined()) session_.take_norm(p);
 }
 
 void BlockExecution::release_block(int block) {
@@ -445,7 +449,6 @@ bool BlockExecution::finish(Step& step, Pass pass, Sums& sums) {
     finite = found.item().toDouble() == 0;
     if (!finite || !pass.probe) scaler_.update(!finite);  // a probe that overflows would do so again
   }
-  session_.gradients_changed();
   finite = finite && std::isfinite(session_.norm().item().toDouble());
   if (step.passes == 1) finite = read_first_pass(step, sums) && finite;
   return finite;

@@ -3,6 +3,7 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/_foreach_norm.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/linalg_vector_norm.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/stack.h>
 #include <ATen/ops/zeros.h>
@@ -137,13 +138,24 @@ Tensor RunSession::norms(FunctionRef<Tensor(const Parameter&)> slice) {
   return at::stack(at::_foreach_norm(tensors));
 }
 
+void RunSession::take_norm(const Parameter& p) {
+  norm_parts_.resize(table_.parameters.size());
+  norm_parts_[static_cast<size_t>(p.index)] = at::linalg_vector_norm(p.grad);
+}
+
 Tensor RunSession::norm() {
   if (norm_.defined()) return norm_;
-  std::vector<Tensor> grads;
-  for (Parameter* p : trainable_)
-    if (p->grad.defined()) grads.push_back(p->grad);
-  if (grads.empty()) return norm_ = at::zeros({}, at::TensorOptions(options_.master).device(options_.device));
-  return norm_ = at::stack(at::_foreach_norm(grads)).to(at::kDouble).norm();
+  norm_parts_.resize(table_.parameters.size());
+  std::vector<Tensor> grads, parts;
+  for (Parameter* p : trainable_) {
+    const Tensor& part = norm_parts_[static_cast<size_t>(p->index)];
+    if (part.defined()) parts.push_back(part);
+    else if (p->grad.defined()) grads.push_back(p->grad);
+  }
+  if (!grads.empty())
+    for (auto& part : at::_foreach_norm(grads)) parts.push_back(part);
+  if (parts.empty()) return norm_ = at::zeros({}, at::TensorOptions(options_.master).device(options_.device));
+  return norm_ = at::stack(parts).to(at::kDouble).norm();
 }
 
 Tensor RunSession::amax(const Parameter&, const Tensor& working) { return working.abs().amax(); }

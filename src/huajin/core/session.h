@@ -81,7 +81,8 @@ class RunSession : public Session {
   Needs needs() const;  // of all techniques together
   bool built() const { return built_; }
   Progress& progress() { return progress_; }
-  void gradients_changed() { norm_ = Tensor(); }  // the cached norm is stale
+  void gradients_changed() override { norm_ = Tensor(), norm_parts_.clear(); }  // the cached norms are stale
+  void take_norm(const Parameter& p);  // of a gradient that is complete, while it is still in the processor's cache
   std::function<void(std::string_view)> on_roll_back;  // set by the trainer
   std::function<std::unique_ptr<Model>()> model_maker;  // for techniques that grow the model; set before build()
 
@@ -104,6 +105,7 @@ class RunSession : public Session {
   std::unique_ptr<Execution> execution_;
   Progress progress_;
   Tensor norm_;
+  std::vector<Tensor> norm_parts_;  // by parameter; undefined: not taken yet
   bool built_ = false;
 };
 

@@ -225,6 +225,7 @@ class Session {
   virtual void each_slot(const Parameter&, FunctionRef<void(SlotKind, Tensor&)>) = 0;  // local; RigL resets, freezing drops
   virtual Tensor norms(FunctionRef<Tensor(const Parameter&)> slice) = 0;  // [parameters()] logical norms, one all-reduce, on the device
   virtual Tensor norm() = 0;                                              // of the gradients, each logical element once; cached a pass
+  virtual void gradients_changed() = 0;                                   // by the caller, after the pass that made them: norm() is taken anew
   virtual Tensor amax(const Parameter&, const Tensor& working) = 0;       // over the logical tensor, from its working cut
   virtual Tensor whole(const Parameter&, const Tensor& slice) = 0;
   virtual Tensor cut(const Parameter&, const Tensor& whole) = 0;

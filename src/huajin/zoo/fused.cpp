@@ -5,6 +5,7 @@
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
+#include <ATen/ops/gelu.h>
 #include <ATen/ops/relu.h>
 #include <ATen/ops/rsqrt.h>
 #include <ATen/ops/silu.h>
@@ -87,13 +88,15 @@ struct Rms : torch::autograd::Function<Rms> {
   }
 };
 
-struct ReluSquared : torch::autograd::Function<ReluSquared> {
+// A function of one element; Op names its two kernels.
+template <class Op>
+struct Elementwise : torch::autograd::Function<Elementwise<Op>> {
   static Tensor forward(AutogradContext* ctx, const Tensor& x) {
     ctx->save_for_backward({x});
     Tensor y = at::empty_like(x);
     with_type(x, [&](auto zero) {
       using T = decltype(zero);
-      over(x.numel(), 1, [&](int64_t first, int64_t count) { kernels(&zero).relu_squared(in<T>(x) + first, count, out<T>(y) + first); });
+      over(x.numel(), Op::kCost, [&](int64_t first, int64_t count) { Op::forward(kernels(&zero))(in<T>(x) + first, count, out<T>(y) + first); });
     });
     return y;
   }
@@ -102,12 +105,22 @@ struct ReluSquared : torch::autograd::Function<ReluSquared> {
     Tensor gx = at::empty_like(x);
     with_type(x, [&](auto zero) {
       using T = decltype(zero);
-      over(x.numel(), 1, [&](int64_t first, int64_t count) {
-        kernels(&zero).relu_squared_backward(in<T>(g) + first, in<T>(x) + first, count, out<T>(gx) + first);
-      });
+      over(x.numel(), Op::kCost,
+           [&](int64_t first, int64_t count) { Op::backward(kernels(&zero))(in<T>(g) + first, in<T>(x) + first, count, out<T>(gx) + first); });
     });
     return {gx};
   }
+};
+
+struct ReluSquared {
+  static constexpr int64_t kCost = 1;
+  static auto forward(const auto& kernel) { return kernel.relu_squared; }
+  static auto backward(const auto& kernel) { return kernel.relu_squared_backward; }
+};
+struct GeluTanh {
+  static constexpr int64_t kCost = 4;
+  static auto forward(const auto& kernel) { return kernel.gelu_tanh; }
+  static auto backward(const auto& kernel) { return kernel.gelu_tanh_backward; }
 };
 
 struct GatedSilu : torch::autograd::Function<GatedSilu> {
@@ -182,7 +195,9 @@ Tensor rms_norm(const Tensor& x, const Tensor& w, double epsilon) {
   return x * at::rsqrt(x.square().mean(-1, true) + epsilon) * w;
 }
 
-Tensor relu_squared(const Tensor& x) { return has_kernel(x) ? ReluSquared::apply(x.contiguous()) : at::relu(x).square(); }
+Tensor relu_squared(const Tensor& x) { return has_kernel(x) ? Elementwise<ReluSquared>::apply(x.contiguous()) : at::relu(x).square(); }
+
+Tensor gelu_tanh(const Tensor& x) { return has_kernel(x) ? Elementwise<GeluTanh>::apply(x.contiguous()) : at::gelu(x, "tanh"); }
 
 Tensor gated_silu(const Tensor& gate, const Tensor& up) {
   return has_kernel(gate) ? GatedSilu::apply(gate.contiguous(), up.contiguous()) : at::silu(gate) * up;

@@ -14,6 +14,9 @@ Tensor rms_norm(const Tensor& x, const Tensor& w, double epsilon);
 // max(x, 0)^2 (So et al., 2021).
 Tensor relu_squared(const Tensor& x);
 
+// 0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) (Hendrycks and Gimpel, 2016): GPT-2's "gelu_new".
+Tensor gelu_tanh(const Tensor& x);
+
 // gate sigmoid(gate) up (Shazeer, 2020, SwiGLU).
 Tensor gated_silu(const Tensor& gate, const Tensor& up);
 

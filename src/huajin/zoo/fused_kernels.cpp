@@ -96,6 +96,38 @@ void GatedSiluBackward(const T* g, const T* gate, const T* up, int64_t n, T* HWY
   }
 }
 
+// 0.5 (1 + tanh u) = sigmoid(2 u), so gelu = x s with s = sigmoid(2 sqrt(2 / pi) (x + 0.044715 x^3)), and gelu' = s + x s (1 - s) 2 u'.
+constexpr double kGeluSlope = 1.5957691216057308, kGeluCubic = 0.044715;
+template <class T>
+void GeluTanh(const T* x, int64_t n, T* HWY_RESTRICT y) {
+  const hn::ScalableTag<T> d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto slope = hn::Set(d, static_cast<T>(kGeluSlope)), cubic = hn::Set(d, static_cast<T>(kGeluSlope * kGeluCubic));
+  int64_t j = 0;
+  for (; j + lanes <= n; j += lanes) {
+    const auto a = hn::LoadU(d, x + j);
+    hn::StoreU(hn::Mul(a, Sigmoid(d, hn::Mul(a, hn::MulAdd(hn::Mul(a, a), cubic, slope)))), d, y + j);
+  }
+  for (; j < n; ++j) y[j] = x[j] / (1 + std::exp(-x[j] * static_cast<T>(kGeluSlope) * (1 + static_cast<T>(kGeluCubic) * x[j] * x[j])));
+}
+template <class T>
+void GeluTanhBackward(const T* g, const T* x, int64_t n, T* HWY_RESTRICT gx) {
+  const hn::ScalableTag<T> d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto slope = hn::Set(d, static_cast<T>(kGeluSlope)), cubic = hn::Set(d, static_cast<T>(kGeluSlope * kGeluCubic));
+  const auto three = hn::Set(d, T(3)), one = hn::Set(d, T(1));
+  int64_t j = 0;
+  for (; j + lanes <= n; j += lanes) {
+    const auto a = hn::LoadU(d, x + j), c = hn::Mul(hn::Mul(a, a), cubic), s = Sigmoid(d, hn::Mul(a, hn::Add(c, slope)));
+    const auto rise = hn::Mul(hn::Mul(a, hn::Sub(one, s)), hn::MulAdd(c, three, slope));
+    hn::StoreU(hn::Mul(hn::LoadU(d, g + j), hn::Mul(s, hn::Add(one, rise))), d, gx + j);
+  }
+  for (; j < n; ++j) {
+    const T c = static_cast<T>(kGeluSlope * kGeluCubic) * x[j] * x[j], s = 1 / (1 + std::exp(-x[j] * (static_cast<T>(kGeluSlope) + c)));
+    gx[j] = g[j] * s * (1 + x[j] * (1 - s) * (static_cast<T>(kGeluSlope) + 3 * c));
+  }
+}
+
 template <class T>
 void Rotate(const T* x, const T* w, T epsilon, const T* cos, const T* sin, int64_t heads, int64_t size, T* HWY_RESTRICT y) {
   const int64_t half = size / 2;
@@ -143,7 +175,7 @@ void RotateBackward(const T* g, const T* x, const T* w, T epsilon, const T* cos,
 
 template <class T>
 const Kernels<T>& Table() {
-  static const Kernels<T> table{Rms<T>,       RmsBackward<T>,       ReluSquared<T>, ReluSquaredBackward<T>,
+  static const Kernels<T> table{Rms<T>,       RmsBackward<T>,       ReluSquared<T>, ReluSquaredBackward<T>, GeluTanh<T>, GeluTanhBackward<T>,
                                 GatedSilu<T>, GatedSiluBackward<T>, Rotate<T>,      RotateBackward<T>};
   return table;
 }

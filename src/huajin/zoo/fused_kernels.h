@@ -11,6 +11,8 @@ struct Kernels {
   void (*rms_backward)(const T* g, const T* x, const T* w, T epsilon, int64_t rows, int64_t width, T* gx, T* gw);  // gw is added to
   void (*relu_squared)(const T* x, int64_t n, T* y);
   void (*relu_squared_backward)(const T* g, const T* x, int64_t n, T* gx);
+  void (*gelu_tanh)(const T* x, int64_t n, T* y);
+  void (*gelu_tanh_backward)(const T* g, const T* x, int64_t n, T* gx);
   void (*gated_silu)(const T* gate, const T* up, int64_t n, T* y);
   void (*gated_silu_backward)(const T* g, const T* gate, const T* up, int64_t n, T* g_gate, T* g_up);
   // One token: its heads [heads, K] with the angles [K/2]. w, gw: null without the norm; gw is added to.

@@ -7,6 +7,7 @@
 #include "huajin/core/errors.h"
 #include "huajin/io/json.h"
 #include "huajin/zoo/attention.h"
+#include "huajin/zoo/fused.h"
 #include "huajin/zoo/layers.h"
 
 namespace huajin {
@@ -53,7 +54,7 @@ struct Gpt2Mlp : Layer {
                 Linear::rows(config.hidden, config.width,
                              {.bias = true, .transposed = true, .init = residual_init(config.init, config.layers, config.zero_output)})};
 
-  Tensor forward(Forward& f, const Tensor& x) const override { return c_proj(f, gelu_tanh(c_fc(f, x))); }
+  Tensor forward(Forward& f, const Tensor& x) const override { return c_proj(f, fused::gelu_tanh(c_fc(f, x))); }
 };
 
 struct Gpt2Block : Layer {

@@ -85,6 +85,7 @@ TEST(Fused, KernelsEqualAutogradOfTheFormula) {
       const std::vector<std::tuple<const char*, Op, Op>> pairs{
           {"rms_norm", [&](auto& l) { return fused::rms_norm(l[0], l[1], 1e-5); }, [&](auto& l) { return norm(l[0], l[1]); }},
           {"relu_squared", [&](auto& l) { return fused::relu_squared(l[0]); }, [&](auto& l) { return at::relu(l[0]).square(); }},
+          {"gelu_tanh", [&](auto& l) { return fused::gelu_tanh(l[0]); }, [&](auto& l) { return at::gelu(l[0], "tanh"); }},
           {"gated_silu", [&](auto& l) { return fused::gated_silu(l[0], l[2]); }, [&](auto& l) { return l[0] * at::sigmoid(l[0]) * l[2]; }},
           {"rotate", [&](auto& l) { return fused::rotate(l[0], Tensor(), 1e-5, angle.cos(), angle.sin()); }, [&](auto& l) { return turn(l[0]); }},
           {"normed rotate", [&](auto& l) { return fused::rotate(l[0], l[1], 1e-5, angle.cos(), angle.sin()); },

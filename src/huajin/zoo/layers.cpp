@@ -1,7 +1,6 @@
 #include "huajin/zoo/layers.h"
 
 #include <ATen/TensorOperators.h>
-#include <ATen/ops/gelu.h>
 #include <ATen/ops/layer_norm.h>
 #include <ATen/ops/addmm.h>
 #include <ATen/ops/linear.h>
@@ -90,7 +89,6 @@ Tensor LayerNorm::forward(Forward& f, const Tensor& x) const {
   return at::layer_norm(x.to(w.scalar_type()), {width_}, w, f[bias_], epsilon_).to(x.scalar_type());
 }
 
-Tensor gelu_tanh(const Tensor& x) { return at::gelu(x, "tanh"); }
 
 Init residual_init(double base, int64_t layers, bool zero) { return zero ? zeros() : normal(base / std::sqrt(2.0 * static_cast<double>(layers))); }
 

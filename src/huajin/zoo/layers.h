@@ -70,9 +70,6 @@ class LayerNorm : public Layer {
   Weight weight_, bias_;
 };
 
-// 0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) (Hendrycks and Gimpel, 2016): GPT-2's "gelu_new".
-Tensor gelu_tanh(const Tensor& x);
-
 // Initial deviation of a projection that adds to the residual stream: `base` / sqrt(2 layers), so that the stream's variance does not grow with depth
 // (Radford et al., 2019, section 2.3); zero: the block starts as the identity.
 Init residual_init(double base, int64_t layers, bool zero);

@@ -18,7 +18,7 @@ struct MlpLayer : Layer {
   Part<> linear;
   Tensor forward(Forward& f, const Tensor& x) const override {
     const Tensor h = linear(f, x.flatten(1));
-    const Tensor y = config.activation == "gelu" ? gelu_tanh(h) : config.activation == "relu2" ? fused::relu_squared(h) : at::relu(h);
+    const Tensor y = config.activation == "gelu" ? fused::gelu_tanh(h) : config.activation == "relu2" ? fused::relu_squared(h) : at::relu(h);
     return f.dropout(y, config.dropout, *this, 0, true);
   }
 };
