@@ -146,7 +146,7 @@ void BlockExecution::begin(Flight& flight, Examples examples, const Progress& pr
   flight.forward.training = training;
   flight.forward.dtype = session_.options().compute;
   const auto device = session_.options().device;
-  for (Tensor* t : {&examples.inputs, &examples.targets, &examples.mask, &examples.partner_inputs})
+  for (Tensor* t : {&examples.inputs, &examples.targets, &examples.mask, &examples.partner_inputs, &examples.partner_targets})
     if (t->defined()) *t = t->to(device);
   if (examples.inputs.is_floating_point()) {
     if (examples.partner_inputs.defined() && index.input_mix.defined()) {
