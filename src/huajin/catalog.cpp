@@ -21,6 +21,7 @@
 #include "huajin/optim/learning_rate/radam/radam.h"
 #include "huajin/optim/learning_rate/rmsprop/rmsprop.h"
 #include "huajin/optim/learning_rate/sgd/sgd.h"
+#include "huajin/optim/learning_rate/sophia/sophia.h"
 #include "huajin/optim/learning_rate/wsd/wsd.h"
 #include "huajin/optim/objective/label_smoothing/label_smoothing.h"
 #include "huajin/optim/objective/sam/sam.h"
@@ -49,6 +50,7 @@ void add_optim(Registry& r) {
   r.add<Adafactor, AdafactorConfig>("adafactor", rate, "second moments kept as row and column means", PartOfRun::kOptimizer);
   r.add<Adagrad, AdagradConfig>("adagrad", rate, "gradient over the root of the sum of squares", PartOfRun::kOptimizer);
   r.add<Rmsprop, RmspropConfig>("rmsprop", rate, "gradient over the root of its mean square", PartOfRun::kOptimizer);
+  r.add<Sophia, SophiaConfig>("sophia", rate, "momentum over an estimate of the Hessian's diagonal, clipped", PartOfRun::kOptimizer);
   r.add<Sgd, SgdConfig>("sgd", rate, "gradient descent with momentum", PartOfRun::kOptimizer);
   r.add<Lion, LionConfig>("lion", rate, "sign of the momentum: each weight moves by the rate", PartOfRun::kOptimizer);
   r.add<Muon, MuonConfig>("muon", rate, "orthogonalised momentum for hidden matrices, AdamW for the rest", PartOfRun::kOptimizer);

@@ -1,6 +1,7 @@
 #include "golden.h"
 
 #include <ATen/ops/from_blob.h>
+#include <ATen/ops/stack.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -40,11 +41,12 @@ struct Carried : Archive {
   void rank_tensor(std::string_view name, Tensor& value) override { tensor(name, value); }
 };
 
-void run_case(const nlohmann::json& one, at::ScalarType dtype, double tolerance, bool resumed) {
+void run_case(const nlohmann::json& one, at::ScalarType dtype, double tolerance, bool resumed, bool strided) {
   const auto& all = golden();
   BareSession session;
   for (const auto& [name, shape] : all["shapes"].items()) {
-    Parameter& p = session.add(name, tensor_of(all["weights"][name], shape.get<std::vector<int64_t>>(), dtype));
+    const Tensor value = tensor_of(all["weights"][name], shape.get<std::vector<int64_t>>(), dtype);
+    Parameter& p = session.add(name, strided ? at::stack({value, value}, -1).select(-1, 0) : value);
     p.decay = contains(all["decays"], name);
     p.hidden_matrix = contains(all["hidden"], name);
   }
@@ -100,12 +102,12 @@ std::unique_ptr<Technique> make_from(const std::string& name, const nlohmann::js
   return technique;
 }
 
-void expect_golden_optimizer(const std::string& name, at::ScalarType dtype, double tolerance) {
+void expect_golden_optimizer(const std::string& name, at::ScalarType dtype, double tolerance, bool strided) {
   int found = 0;
   for (const auto& one : golden()["optimizers"]) {
     if (one["name"] != name) continue;
     ++found;
-    for (const bool resumed : {false, true}) run_case(one, dtype, tolerance, resumed);
+    for (const bool resumed : {false, true}) run_case(one, dtype, tolerance, resumed, strided);
   }
   EXPECT_GE(found, 2);
 }

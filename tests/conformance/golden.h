@@ -18,6 +18,7 @@ std::unique_ptr<Technique> make_from(const std::string& name, const nlohmann::js
 
 // Every case of this optimizer, in this type, against the trace; each once without a stop and once with a new optimizer after the third step that
 // gets only slots, progress and what serialize() kept.
-void expect_golden_optimizer(const std::string& name, at::ScalarType dtype, double tolerance);
+// `strided`: weights with gaps in memory.
+void expect_golden_optimizer(const std::string& name, at::ScalarType dtype, double tolerance, bool strided = false);
 
 }  // namespace huajin

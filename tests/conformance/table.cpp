@@ -17,6 +17,7 @@ const std::vector<Row>& conformance_table() {
       {"rmsprop", {{"learning_rate", 0.01}, {"momentum", 0.5}, {"centered", true}}, nullptr, Data::kBoth, "a run has one optimizer"},
       {"lars", {{"learning_rate", 0.1}, {"trust", 0.5}}, nullptr, Data::kBoth, "a run has one optimizer"},
       {"lamb", {{"learning_rate", 0.05}, {"normalize_gradient", true}}, nullptr, Data::kBoth, "a run has one optimizer"},
+      {"sophia", {{"learning_rate", 0.02}, {"every", 2}, {"weight_decay", 0.1}}, nullptr, Data::kBoth, "a run has one optimizer"},
       {"sgd", {{"learning_rate", 0.1}}, nullptr, Data::kBoth, "a run has one optimizer"},
       {"lion", {{"learning_rate", 0.02}, {"weight_decay", 0.1}}, nullptr, Data::kBoth, "a run has one optimizer"},
       {"muon", {{"learning_rate", 0.05}, {"adamw_learning_rate", 0.02}}, nullptr, Data::kBoth, "a run has one optimizer"},

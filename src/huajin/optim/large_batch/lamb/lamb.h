@@ -16,7 +16,7 @@ struct LambConfig {
              "change of a matrix in a step, as a share of its norm, before the schedule's factor");
     f.number("beta1", beta1, {.least = 0, .most = 1, .open_most = true}, "decay of the mean of gradients");
     f.number("beta2", beta2, {.least = 0, .most = 1, .open_most = true}, "decay of the mean of squared gradients");
-    f.number("epsilon", epsilon, {.least = 0}, "added to the root of the second moment");
+    f.number("epsilon", epsilon, {.least = 0, .open = true}, "added to the root of the second moment");
     f.number("weight_decay", weight_decay, {.least = 0}, "added to the direction as weight_decay x w, before its norm is taken; matrices only");
     f.flag("normalize_gradient", normalize_gradient, "divide the gradient by its norm over all parameters, before the moments");
     f.flag("bias_correction", bias_correction, "correct both moments for their start at zero");

@@ -26,9 +26,9 @@ void lars_update(Session& session, const ParameterLists& p, const LarsConfig& c)
 }
 
 void Lars::setup(Session& session) {
-  session.set_optimizer(std::make_unique<ListOptimizer>(session, config_.learning_rate, SlotNames{{"lars.velocity", SlotKind::kGradient}},
-                                                        Reach::kAll,
-                                                        [&session, c = config_](const ParameterLists& p) { lars_update(session, p, c); }));
+  const auto update = [&session, c = config_](const ParameterLists& p) { lars_update(session, p, c); };
+  const SlotNames slots{{"lars.velocity", SlotKind::kGradient}};
+  session.set_optimizer(std::make_unique<ListOptimizer>(session, config_.learning_rate, slots, update, Reach::kAll));
 }
 
 }  // namespace huajin

@@ -78,8 +78,8 @@ void Adafactor::update(const ParameterLists& p) {
 void Adafactor::setup(Session& session) {
   session_ = &session;
   session.declare_slot("adafactor.v", SlotKind::kSecondMoment);
-  session.set_optimizer(
-      std::make_unique<ListOptimizer>(session, config_.learning_rate, SlotNames{}, Reach::kAll, [this](const ParameterLists& p) { update(p); }));
+  const auto update_all = [this](const ParameterLists& p) { update(p); };
+  session.set_optimizer(std::make_unique<ListOptimizer>(session, config_.learning_rate, SlotNames{}, update_all, Reach::kAll));
 }
 
 void Adafactor::serialize(Archive& archive) {

@@ -11,7 +11,7 @@ struct AdagradConfig {
   double learning_rate = 1e-2, epsilon = 1e-10, initial_sum = 0, weight_decay = 0;
   void fields(Fields& f) {
     f.number("learning_rate", learning_rate, {.least = 0, .open = true}, "step size before the schedule's factor");
-    f.number("epsilon", epsilon, {.least = 0}, "added to the root of the sum");
+    f.number("epsilon", epsilon, {.least = 0, .open = true}, "added to the root of the sum");
     f.number("initial_sum", initial_sum, {.least = 0}, "what the sum of squared gradients starts from; 0.1 damps the first steps");
     f.number("weight_decay", weight_decay, {.least = 0}, "added to the gradient as weight_decay x w; matrices only");
   }

@@ -15,7 +15,7 @@ void adam_update(const ParameterLists& p, const AdamConfig& c) {
 void Adam::setup(Session& session) {
   SlotNames slots{{"adam.m", SlotKind::kGradient}, {"adam.v", SlotKind::kSecondMoment}};
   if (config_.amsgrad) slots.push_back({"adam.largest_v", SlotKind::kSecondMoment});
-  set_list_optimizer(session, config_, slots, Reach::kTensor, adam_update);
+  set_list_optimizer(session, config_, slots, adam_update);
 }
 
 }  // namespace huajin

@@ -13,7 +13,7 @@ void adamw_update(const ParameterLists& p, const AdamwConfig& c) {
 }
 
 AdamwOptimizer::AdamwOptimizer(Session& session, const AdamwConfig& c)
-    : ListOptimizer(session, c.learning_rate, {{"adamw.m", SlotKind::kGradient}, {"adamw.v", SlotKind::kSecondMoment}}, Reach::kTensor,
+    : ListOptimizer(session, c.learning_rate, {{"adamw.m", SlotKind::kGradient}, {"adamw.v", SlotKind::kSecondMoment}},
                     [c](const ParameterLists& p) { adamw_update(p, c); }) {}
 
 void Adamw::setup(Session& session) { session.set_optimizer(std::make_unique<AdamwOptimizer>(session, config_)); }

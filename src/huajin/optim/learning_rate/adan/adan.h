@@ -16,7 +16,7 @@ struct AdanConfig {
     f.number("beta2", beta2, {.least = 0, .most = 1, .open_most = true},
              "decay of the mean of the gradient's changes, and how far to look ahead along it");
     f.number("beta3", beta3, {.least = 0, .most = 1, .open_most = true}, "decay of the mean square");
-    f.number("epsilon", epsilon, {.least = 0}, "added to the root of the second moment");
+    f.number("epsilon", epsilon, {.least = 0, .open = true}, "added to the root of the second moment");
     f.number("weight_decay", weight_decay, {.least = 0}, "proximal: w is divided by 1 + rate x weight_decay each step; matrices only");
   }
 };

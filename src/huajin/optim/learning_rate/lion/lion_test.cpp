@@ -8,6 +8,7 @@
 
 #include "conformance/bare_session.h"
 #include "conformance/golden.h"
+#include "conformance/optimizer_checks.h"
 
 namespace huajin {
 namespace {
@@ -24,6 +25,24 @@ TEST(Lion, MovesEachWeightByTheRateWhateverTheGradientsScale) {
     session.optimizer->begin(session.step(), 0.5);
     session.optimizer->step(session.parameters());
     EXPECT_TRUE(p.value.equal(at::tensor({0.125, 0.0, -0.125}, at::kDouble))) << scale << ": " << p.value;
+  }
+}
+
+TEST(Lion, IsSignumWithEqualShares) {  // w moves along the sign of the momentum that has taken the gradient in
+  BareSession session;
+  Parameter& p = session.add("w", at::ones({3}, at::kDouble));
+  Lion({.learning_rate = 0.5, .beta1 = 0.75, .beta2 = 0.75, .weight_decay = 0}).setup(session);
+  const double gradients[3][3] = {{4, -1, 1e-3}, {-1, 8, -1}, {-1, -9, 0.1}};
+  double m[3] = {0, 0, 0}, w[3] = {1, 1, 1};
+  for (int step = 0; step < 3; ++step) {
+    const double* g = gradients[step];
+    p.grad = at::tensor({g[0], g[1], g[2]}, at::kDouble);
+    take_steps(session, 1, step);
+    for (int i = 0; i < 3; ++i) {
+      m[i] = 0.75 * m[i] + 0.25 * g[i];
+      w[i] -= m[i] > 0 ? 0.5 : -0.5;
+      EXPECT_EQ(p.value[i].item<double>(), w[i]) << step << i;
+    }
   }
 }
 

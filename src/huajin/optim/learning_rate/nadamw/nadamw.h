@@ -14,7 +14,7 @@ struct NadamwConfig {
     f.number("learning_rate", learning_rate, {.least = 0, .open = true}, "step size before the schedule's factor");
     f.number("beta1", beta1, {.least = 0, .most = 1, .open_most = true}, "decay of the mean of gradients");
     f.number("beta2", beta2, {.least = 0, .most = 1, .open_most = true}, "decay of the mean of squared gradients");
-    f.number("epsilon", epsilon, {.least = 0}, "added to the root of the second moment");
+    f.number("epsilon", epsilon, {.least = 0, .open = true}, "added to the root of the second moment");
     f.number("weight_decay", weight_decay, {.least = 0}, "decoupled: w shrinks by rate x weight_decay a step; matrices only");
   }
 };

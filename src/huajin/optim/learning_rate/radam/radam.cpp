@@ -5,6 +5,8 @@
 
 #include <cmath>
 
+#include "huajin/optim/learning_rate/each_element.h"
+
 namespace huajin {
 
 double rectification(double beta2, int64_t step) {
@@ -16,18 +18,26 @@ double rectification(double beta2, int64_t step) {
 }
 
 void radam_update(const ParameterLists& p, const RadamConfig& c) {
-  const Tensors &m = p.slots[0], &v = p.slots[1];
   const auto step = static_cast<double>(p.step);
+  const double r = rectification(c.beta2, p.step), below = 1 - std::pow(c.beta2, step), lost = p.rate * p.decay(c.weight_decay);
+  const double size = p.rate / (1 - std::pow(c.beta1, step)) * (r > 0 ? r : 1);
+  const auto one = [=, b1 = c.beta1, b2 = c.beta2, epsilon = c.epsilon, scale = 1 / std::sqrt(below)](auto& w, auto g, auto& m, auto& v) {
+    using T = decltype(g);
+    m = T(b1) * m + T(1 - b1) * g;
+    v = T(b2) * v + T(1 - b2) * g * g;
+    w = T(1 - lost) * w - T(size) * m / (r > 0 ? std::sqrt(v) * T(scale) + T(epsilon) : T(1));
+  };
+  if (each_element<2>(p, one)) return;
+  const Tensors &m = p.slots[0], &v = p.slots[1];
   update_mean(m, p.g, c.beta1);
   update_mean_square(v, p.g, c.beta2);
-  shrink(p.w, p.rate * p.decay(c.weight_decay));
-  const double r = rectification(c.beta2, p.step), size = -p.rate / (1 - std::pow(c.beta1, step));
-  if (r == 0) return at::_foreach_add_(p.w, m, size);
-  at::_foreach_addcdiv_(p.w, m, root(v, 1 - std::pow(c.beta2, step), c.epsilon), r * size);
+  shrink(p.w, lost);
+  if (r == 0) return at::_foreach_add_(p.w, m, -size);
+  at::_foreach_addcdiv_(p.w, m, root(v, below, c.epsilon), -size);
 }
 
 void Radam::setup(Session& session) {
-  set_list_optimizer(session, config_, {{"radam.m", SlotKind::kGradient}, {"radam.v", SlotKind::kSecondMoment}}, Reach::kElement, radam_update);
+  set_list_optimizer(session, config_, {{"radam.m", SlotKind::kGradient}, {"radam.v", SlotKind::kSecondMoment}}, radam_update);
 }
 
 }  // namespace huajin

@@ -14,7 +14,7 @@ struct RmspropConfig {
   void fields(Fields& f) {
     f.number("learning_rate", learning_rate, {.least = 0, .open = true}, "step size before the schedule's factor");
     f.number("beta", beta, {.least = 0, .most = 1, .open_most = true}, "decay of the mean of squared gradients");
-    f.number("epsilon", epsilon, {.least = 0}, "added to the root of the second moment");
+    f.number("epsilon", epsilon, {.least = 0, .open = true}, "added to the root of the second moment");
     f.number("momentum", momentum, {.least = 0, .most = 1, .open_most = true}, "share of the velocity that is kept; 0: none");
     f.flag("centered", centered, "divide by the standard deviation instead of the root of the mean square");
     f.number("weight_decay", weight_decay, {.least = 0}, "added to the gradient as weight_decay x w; matrices only");

@@ -12,7 +12,7 @@ void sgd_update(const ParameterLists& p, const SgdConfig& c) {
 
 void Sgd::setup(Session& session) {
   const SlotNames velocity{{"sgd.velocity", SlotKind::kGradient}};
-  set_list_optimizer(session, config_, config_.momentum > 0 ? velocity : SlotNames{}, Reach::kTensor, sgd_update);
+  set_list_optimizer(session, config_, config_.momentum > 0 ? velocity : SlotNames{}, sgd_update);
 }
 
 }  // namespace huajin
