@@ -11,6 +11,8 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/softmax.h>
 
+#include <utility>
+
 #include "huajin/core/rng.h"
 #include "huajin/optim/learning_rate/each_element.h"
 
@@ -78,23 +80,26 @@ Loss Sophia::loss(const Outputs& out, const Examples& in, FunctionRef<Loss(const
 bool Sophia::gradients(Step& step, Pass pass, FunctionRef<bool(Pass)> next) {
   if (pass.probe) return next(pass);
   estimates_.clear();  // of a step that was skipped
-  if (step.progress.step % config_.every != 0) return next(pass);
+  if (!next(pass)) return false;
+  if (step.progress.step % config_.every != 0) return true;
+  Tensors kept;
+  for (Parameter* p : step.session.parameters()) kept.push_back(std::exchange(p->grad, Tensor()));
   Pass probe = pass;
   probe.probe = true;
   key_ = mix(step.session.seed(), static_cast<uint64_t>(Purpose::kTechnique), hash_name("sophia"), static_cast<uint64_t>(step.progress.draw));
   drawing_ = true;
-  const bool finite = next(probe);
+  const bool finite = next(probe);  // if it isn't, this step's estimate is left out
   drawing_ = false;
-  if (finite) {  // else this step's estimate is left out
-    at::NoGradGuard off;
-    // The mean gradient g of B drawn labels: B g^2 is on average the diagonal of the Gauss-Newton matrix (equation 11).
-    const auto items = static_cast<double>(step.batch.rows() * (step.session.classifies() ? 1 : step.batch.length));
-    for (Parameter* p : step.session.parameters()) estimates_.push_back(gradient_or_zeros(*p).square().mul_(items));
+  at::NoGradGuard off;
+  // The mean gradient g of B drawn labels: B g^2 is on average the diagonal of the Gauss-Newton matrix (algorithm 2).
+  const auto items = static_cast<double>(step.batch.rows() * (step.session.classifies() ? 1 : step.batch.length));
+  size_t i = 0;
+  for (Parameter* p : step.session.parameters()) {
+    if (finite) estimates_.push_back(gradient_or_zeros(*p).square().mul_(items));
+    p->grad = kept[i++];
   }
-  --step.passes;  // what is reported of the first pass is that of the batch's own labels
-  const bool done = next(pass);
-  ++step.passes;
-  return done;
+  step.session.gradients_changed();
+  return true;
 }
 
 void Sophia::update(Step& step, FunctionRef<void()> next) {
