@@ -164,8 +164,8 @@ void check_values(const CommandLine& line) {
   if (line.device != "auto" && line.device != "cpu" && line.device != "cuda") refuse("--device " + line.device + ": must be auto, cpu or cuda");
   if (line.threads < 0 || line.threads > 4096)
     refuse("--threads " + std::to_string(line.threads) + ": must be at least 1 and at most 4096, or 0 for all usable cores");
-  if (line.temperature < 0 || !(line.temperature <= 100)) refuse("--temperature: must be at least 0 and at most 100");
-  if (!(line.top_p > 0 && line.top_p <= 1)) refuse("--top-p: must be greater than 0 and at most 1");
+  if (line.temperature < 0 || !(line.temperature <= 100)) refuse("--temperature " + std::to_string(line.temperature) + ": must be at least 0 and at most 100");
+  if (!(line.top_p > 0 && line.top_p <= 1)) refuse("--top-p " + std::to_string(line.top_p) + ": must be greater than 0 and at most 1");
   if (line.top_k < 0) refuse("--top-k " + std::to_string(line.top_k) + ": must be at least 1, or 0 for all");
   if (line.tokens < 1) refuse("--tokens " + std::to_string(line.tokens) + ": must be at least 1");
   if (line.batch < 1) refuse("--batch " + std::to_string(line.batch) + ": must be at least 1");
@@ -205,10 +205,16 @@ Parsed parse_command_line(int count, const char* const* arguments) {
     return parsed;
   } catch (const CLI::ParseError& error) {
     std::string what = one_line(error.what());
-    if (const std::string unreadable = "Could not convert: "; what.rfind(unreadable, 0) == 0)
-      what = what.substr(unreadable.size()) + ": must be a number";
+    if (const std::string unreadable = "Could not convert: "; what.rfind(unreadable, 0) == 0) {
+      what = what.substr(unreadable.size());
+      const bool fraction = what.rfind("--temperature", 0) == 0 || what.rfind("--top-p", 0) == 0;
+      what += fraction ? ": must be a number, such as 0.8" : ": must be a whole number of at most 9223372036854775807, such as 4";
+    }
     throw UserError("huajin " + first + ": " + what + "; huajin " + first + " --help lists what it takes");
   }
+  for (const auto* option : app.get_options())
+    for (auto& value : option->results())
+      if (value.empty() && option->get_name() != "--prompt") throw UserError(option->get_name() + ": is empty; give a value, or leave the option out");
   if (!app.remaining().empty()) throw UserError(unknown_argument(app, app.remaining().front()));
   check_values(parsed.line);
   parsed.finished = false;

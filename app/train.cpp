@@ -31,7 +31,9 @@ class NewFolder {
 
 // Only once all is validated: what is wrong is said in one line, with nothing before it.
 void say_plan(const Prepared& prepared, const RunInputs& inputs, const CommandLine& line) {
-  if (line.quiet || prepared.rank() != 0) return;
+  if (prepared.rank() != 0) return;
+  if (!inputs.warning.empty()) std::fprintf(stderr, "huajin: %s\n", inputs.warning.c_str());
+  if (line.quiet) return;
   std::fprintf(stderr, "%s\n", inputs.summary.c_str());
   for (auto& reason : prepared.reasons) std::fprintf(stderr, "%s\n", reason.c_str());
 }
@@ -45,6 +47,7 @@ int train_command(const CommandLine& line) {
   if (prepared.rank() == 0) made = std::make_unique<NewFolder>(line.runs_folder, line.run), path = made->get().path();
   if (prepared.communicator) prepared.communicator->broadcast(path, 0);
   Run run(prepared.recipe, inputs_of(prepared.recipe, cache_folder(line)), RunPlace{line.device, path + "/checkpoints", line.init_from, prepared.communicator});
+  if (prepared.rank() == 0) run.trainer().require_time();
   if (made) made->get().write("recipe.toml", run.recipe().resolved()), made->begin();
   say_plan(prepared, run.inputs(), line);
   return fit_and_report(run, path, line, FitOptions{prepared.rank(), false, prepared.recipe.data.path.empty()});

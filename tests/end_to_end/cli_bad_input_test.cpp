@@ -1,6 +1,7 @@
 // Gate G-9: what is wrong with a command, a recipe, data or a file is said in one line that names it and the fix, with exit code 2 (usage) or 3
 // (damaged), before step 1, and nothing is lost.
 #include <gtest/gtest.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -10,6 +11,7 @@
 #include <fstream>
 #include <thread>
 
+#include "huajin/io/test_jpeg.h"
 #include "tests/end_to_end/cli_program.h"
 
 namespace huajin::test {
@@ -41,6 +43,29 @@ void flip_byte(const std::string& path, double where) {
   file.put(static_cast<char>(byte ^ 0x10));
 }
 
+// Class folders of grey JPEGs, 16 x 16; the first `broken` of each class are cut in half. Some of another size.
+void image_folder(const TemporaryFolder& folder, const std::string& name, int images, int broken, int large = 0) {
+  for (const char* kind : {"cat", "dog"})
+    for (int i = 0; i < images; ++i) {
+      const int64_t side = i >= images - large ? 20 : 16;
+      Image image;
+      image.height = image.width = side, image.channels = 1;
+      for (int64_t p = 0; p < side * side; ++p) image.pixels.push_back(static_cast<uint8_t>((p * (kind[0] == 'c' ? 7 : 3) + i * 11) % 251));
+      const std::string file = jpeg_of(image, 90);
+      folder.write(name + "/" + kind + "/" + std::to_string(i) + ".jpg", i < broken ? file.substr(0, file.size() / 2) : file);
+    }
+}
+// A JPEG of few bytes that says it is 65,500 pixels high and wide.
+std::string image_bomb() {
+  Image image;
+  image.height = image.width = 16, image.channels = 1;
+  image.pixels.assign(256, 7);
+  std::string file = jpeg_of(image, 90);
+  const size_t size = file.find("\xff\xc0") + 5;
+  for (const size_t at : {size, size + 2}) file[at] = static_cast<char>(0xff), file[at + 1] = static_cast<char>(0xdc);
+  return file;
+}
+
 // One finished run of two steps, and files that are wrong in every way; shared by all tests here.
 class Place {
  public:
@@ -57,6 +82,7 @@ class Place {
     folder.write("r/type.toml", "seed = 1\n[batch]\nrows = \"four\"\n");
     folder.write("r/range.toml", "[batch]\n\nrows = 0\n");
     folder.write("r/broken.toml", "[batch\nrows = 4\n");
+    folder.write("r/bracket.toml", "seed = 1\n[\n");
     folder.write("r/binary.toml", std::string("\x00\x01\xff", 3));
     folder.write("r/table.toml", "[optimizr]\nlearning_rate = 1\n");
     folder.write("r/technique.toml", "techniques = [\"samm\"]\n");
@@ -82,6 +108,16 @@ class Place {
     folder.write("runs/without/recipe.toml", read_text(runs + "/done/recipe.toml"));
     folder.write("idx/train-images-idx3-ubyte", std::string("\x00\x00\x09\x09", 4) + std::string(100, '\0'));
     folder.write("idx/train-labels-idx1-ubyte", std::string("\x00\x00\x08\x01\x00\x00\x00\x02\x00\x01", 10));
+    folder.write("one.txt", "a");
+    fs::create_symlink("self", folder.path() + "/self", failed);
+    fs::create_directories(folder.path() + "/locked/inside");
+    folder.write("locked/a.txt", words(20000));
+    fs::permissions(folder.path() + "/locked/inside", fs::perms::none, failed);
+    image_folder(folder, "few_damaged", 40, 1, 2);
+    image_folder(folder, "many_damaged", 20, 5);
+    image_folder(folder, "one_image", 1, 0);
+    image_folder(folder, "bombs", 5, 0);
+    for (int i = 0; i < 5; ++i) folder.write("bombs/cat/bomb" + std::to_string(i) + ".jpg", image_bomb());
     mkfifo((folder.path() + "/fifo").c_str(), 0600);
   }
   std::string path(const std::string& name) const { return folder.path() + "/" + name; }
@@ -123,6 +159,11 @@ Place& place() {
 
 std::vector<BadInput> data_cases() {
   const Place& p = place();
+  const auto images = [&](const char* name, std::vector<std::string> more = {}) {
+    std::vector<std::string> all{"train", "--data", p.path(name), "--runs-dir", p.runs, "--budget", "2step", "--quiet", "--cache-dir", p.path("cache")};
+    all.insert(all.end(), more.begin(), more.end());
+    return all;
+  };
   return {
       {"no such path", p.with_data("/no/such.txt"), 2, {"/no/such.txt"}},
       {"path through a file", p.with_data(p.text + "/inner.txt"), 2, {"good.txt/inner.txt"}},
@@ -133,6 +174,16 @@ std::vector<BadInput> data_cases() {
       {"invalid UTF-8 for characters", p.with_data(p.path("latin1.txt"), {"--set", "data.tokenizer=characters"}), 2, {"latin1.txt", "5003", "bytes"}},
       {"a device", p.with_data("/dev/zero"), 2, {"/dev/zero"}},
       {"a pipe", p.with_data(p.path("fifo")), 2, {"fifo"}},
+      {"one byte", p.with_data(p.path("one.txt")), 2, {"one.txt", "batch.length"}},
+      {"a link to itself", p.with_data(p.path("self")), 2, {"self"}},
+      {"length above the data", p.train({"--set", "batch.length=32768"}), 2, {"good.txt", "batch.length"}},
+      {"validation shorter than one token", p.train({"--val", p.path("empty.txt")}), 2, {"empty.txt"}},
+      {"validation of images", p.train({"--val", p.path("few_damaged")}), 2, {"few_damaged", "images", "--val"}},
+      {"text to validate images", images("few_damaged", {"--val", p.text}), 2, {"data.validation", "good.txt", "images"}},
+      {"damaged JPEGs", images("many_damaged"), 3, {"many_damaged", "10 of 40", "5 %", "cat/0.jpg"}},
+      {"image bombs", images("bombs"), 3, {"bombs/cat/bomb0.jpg", "65500 x 65500", "allowed"}},
+      {"one image a class", images("one_image"), 2, {"one_image", "to validate"}},
+      {"text model for images", images("few_damaged", {"--set", "model=llama"}), 2, {"llama", "few_damaged"}},
       {"validation missing", p.train({"--val", "/no/val.txt"}), 2, {"/no/val.txt"}},
       {"validation empty", p.train({"--val", p.path("empty.txt")}), 2, {"empty.txt"}},
       {"text as images",
@@ -177,6 +228,25 @@ std::vector<BadInput> recipe_cases() {
       {"ranks that were not started", p.set("layout.data=2"), 2, {"layout.data", "2", "mpirun"}},
       {"checkpoint cadence", p.set("checkpoint.every=often"), 2, {"checkpoint.every", "often"}},
       {"evaluation cadence", p.set("evaluation.every=60s"), 2, {"evaluation.every", "60s", "step"}},
+      {"set of infinity", p.set("optimizer.learning_rate=inf"), 2, {"learning_rate", "inf", "finite"}},
+      {"number above float32", p.set("optimizer.learning_rate=1e300"), 2, {"learning_rate", "1e+300", "at most 3.4e+38"}},
+      {"rows beyond all bounds", p.set("batch.rows=9000000000000000000"), 2, {"batch.rows", "at most"}},
+      {"number of 60 digits", p.set("batch.rows=" + std::string(60, '9')), 2, {"batch.rows", "whole number"}},
+      {"layers beyond all bounds", p.set("model.layers=1000000000"), 2, {"model.layers", "at most 1024"}},
+      {"model larger than the machine", p.train({"--set", "model.width=1048576", "--set", "model.layers=1024"}), 2, {"model", "GB", "model.width"}},
+      {"length longer than memory", p.set("batch.length=999999999"), 2, {"batch.length", "at most"}},
+      {"option that is none", p.train({"--budgte", "2step"}), 2, {"--budgte", "did you mean --budget"}},
+      {"option without value", p.train({"--data"}), 2, {"--data"}},
+      {"empty option", p.train({"--run", ""}), 2, {"--run", "empty"}},
+      {"empty budget", p.train({"--budget", ""}), 2, {"--budget", "empty"}},
+      {"threads NaN", p.train({"--threads", "nan"}), 2, {"--threads", "nan", "whole number"}},
+      {"threads beyond bounds", p.train({"--threads", "99999"}), 2, {"--threads 99999", "at most 4096"}},
+      {"seed with a fraction", p.train({"--seed", "1.5"}), 2, {"--seed", "1.5", "whole number"}},
+      {"seed negative", p.train({"--seed", "-7"}), 2, {"--seed -7", "at least 0"}},
+      {"budget NaN", p.train({"--budget", "nans"}), 2, {"--budget", "nans", "500step"}},
+      {"budget infinite", p.train({"--budget", "1e999s"}), 2, {"--budget", "1e999s", "500step"}},
+      {"budget gone before it begins", p.train({"--budget", "0.01s"}), 2, {"budget of 0.01s", "give at least"}},
+      {"unbalanced bracket", recipe("bracket.toml"), 2, {"bracket.toml:2", "TOML"}},
       {"budget without unit", p.train({"--budget", "10"}), 2, {"--budget", "\"10\"", "unit"}},
       {"budget negative", p.train({"--budget=-5s"}), 2, {"--budget", "negative"}},
       {"budget unknown unit", p.train({"--budget", "5parsec"}), 2, {"parsec", "500step"}},
@@ -249,6 +319,68 @@ TEST_P(CliBadInput, OneLineNamesItAndTheFix) {
 INSTANTIATE_TEST_SUITE_P(Data, CliBadInput, testing::Values(data_cases));
 INSTANTIATE_TEST_SUITE_P(Recipes, CliBadInput, testing::Values(recipe_cases));
 INSTANTIATE_TEST_SUITE_P(Files, CliBadInput, testing::Values(file_cases));
+
+// A few damaged images are left out and counted; the second run, from the packed file, says so too.
+TEST(CliHardInput, AFewDamagedImagesAreLeftOutAndCounted) {
+  const Place& p = place();
+  for (const char* quiet : {"--quiet", "--threads=2"}) {
+    const Ran ran = run_huajin({"train", "--data", p.path("few_damaged"), "--runs-dir", p.path("image_runs"), "--budget", "2step", quiet, "--cache-dir", p.path("cache")});
+    EXPECT_EQ(ran.code, 0) << ran.err;
+    EXPECT_NE(ran.err.find("few_damaged: 2 of 80 images are damaged and left out; the first: "), std::string::npos) << ran.err;
+    EXPECT_NE(ran.err.find("cat/0.jpg"), std::string::npos) << ran.err;
+    if (std::string(quiet) == "--quiet") continue;
+    EXPECT_NE(ran.err.find("; 4 of another size scaled to it; 2 damaged ones left out"), std::string::npos) << ran.err;
+  }
+}
+
+// Part of a folder that can't be read is no smaller corpus.
+TEST(CliHardInput, AFolderThatCannotBeReadIsRefused) {
+  if (geteuid() == 0) GTEST_SKIP() << "root reads every folder";
+  const Place& p = place();
+  const Ran ran = run_huajin(p.with_data(p.path("locked")));
+  EXPECT_EQ(ran.code, 2) << ran.err;
+  EXPECT_NE(ran.err.find("locked/inside"), std::string::npos) << ran.err;
+}
+
+class SmallDisk {
+ public:
+  SmallDisk(const TemporaryFolder& folder, const char* size) : path_(folder.path() + "/disk") {
+    fs::create_directories(path_);
+    mounted_ = ::mount("tmpfs", path_.c_str(), "tmpfs", 0, size) == 0;
+  }
+  ~SmallDisk() {
+    if (mounted_) ::umount(path_.c_str());
+  }
+  bool mounted() const { return mounted_; }
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+  bool mounted_ = false;
+};
+
+TEST(CliHardInput, ADiskTooSmallForTheCheckpointsIsSaidBeforeTheFirstStep) {
+  const TemporaryFolder folder;
+  const SmallDisk disk(folder, "size=1m");
+  if (!disk.mounted()) GTEST_SKIP() << "a tmpfs can't be mounted here";
+  const Ran ran = run_huajin(place().train({"--runs-dir", disk.path() + "/runs"}));
+  EXPECT_EQ(ran.code, 2) << ran.err;
+  EXPECT_EQ(std::count(ran.err.begin(), ran.err.end(), '\n'), 1) << ran.err;
+  for (auto* part : {"disk/runs", "MB", "checkpoint"}) EXPECT_NE(ran.err.find(part), std::string::npos) << ran.err;
+  EXPECT_TRUE(names_in(disk.path() + "/runs").empty());
+}
+
+TEST(CliHardInput, ADiskTooSmallForThePackedImagesIsSaidInOneLine) {
+  const TemporaryFolder folder;
+  const SmallDisk disk(folder, "size=16k");
+  if (!disk.mounted()) GTEST_SKIP() << "a tmpfs can't be mounted here";
+  const Ran ran = run_huajin({"train", "--data", place().path("few_damaged"), "--runs-dir", place().path("image_runs2"), "--budget", "2step", "--quiet", "--cache-dir", disk.path()});
+  EXPECT_EQ(ran.code, 2) << ran.err;
+  EXPECT_EQ(std::count(ran.err.begin(), ran.err.end(), '\n'), 1) << ran.err;
+  EXPECT_NE(ran.err.find("/disk/images"), std::string::npos) << ran.err;
+  EXPECT_TRUE(names_in(disk.path() + "/images").empty());
+  EXPECT_TRUE(names_in(place().path("image_runs2")).empty());
+}
 
 TEST(CliHardInput, AHugeFileOfOneCharacterTakesBoundedMemory) {
   const TemporaryFolder folder;

@@ -10,6 +10,7 @@
 
 #include "huajin/core/errors.h"
 #include "huajin/core/toml_text.h"
+#include "huajin/io/image_decode.h"
 #include "huajin/io/image_set.h"
 
 namespace huajin {
@@ -65,6 +66,10 @@ DataFacts inspect_data(const DataSettings& data) {
     const ImageLayout layout = data.kind == "text" ? ImageLayout::kNone : find_image_layout(data.path);
     facts.images = data.kind == "images" || layout != ImageLayout::kNone;
     facts.digits = layout == ImageLayout::kIdx;
+    if (layout == ImageLayout::kFolders) {
+      const ImageSize size = image_size(FileView(first).bytes(), first);
+      facts.side = std::min(size.height, size.width);
+    }
   } catch (const Error&) {
     facts.images = true;  // images that are damaged
   }
@@ -138,15 +143,18 @@ void choose_text(Choosing& out, const DataFacts& facts, double seconds, double s
       fmt::format("batch: {} rows of {} tokens: small steps, because many of them fit into the budget", r.batch.rows, r.batch.length));
 }
 
+constexpr int64_t kLeastSide = 9;  // small_cnn's poolings leave one pixel of it
+
 // recipes/mnist.toml and recipes/cifar10.toml.
 void choose_images(Choosing& out, const DataFacts& facts) {
   Recipe& r = out.recipe;
   r.batch.rows = 128;
   r.data.translate = 2, r.data.flip = !facts.digits;
-  r.model = {"small_cnn", {}, {}};
+  const bool tiny = facts.side > 0 && facts.side < kLeastSide;
+  r.model = {tiny ? "mlp" : "small_cnn", {}, {}};
   const int64_t narrow = facts.digits ? 8 : 16;
   for (auto& [key, times] : std::initializer_list<std::pair<const char*, int64_t>>{{"first", 1}, {"group1", 2}, {"group2", 4}, {"group3", 8}})
-    set(r.model, key, std::to_string(narrow * times));
+    if (!tiny) set(r.model, key, std::to_string(narrow * times));
   r.optimizer = {"muon", {}, {}};
   set(r.optimizer, "learning_rate", "0.05");
   set(r.optimizer, "momentum", "0.6");
@@ -157,7 +165,8 @@ void choose_images(Choosing& out, const DataFacts& facts) {
   r.schedule = {"linear", {}, {}};
   out.reasons.push_back(
       fmt::format("data: images, decoded once into a packed file; shifted by up to 2 pixels{}", facts.digits ? "" : " and mirrored"));
-  out.reasons.push_back(fmt::format("model: small_cnn with {} to {} filters, a good accuracy in minutes on small images", narrow, 8 * narrow));
+  if (tiny) out.reasons.push_back(fmt::format("model: mlp: images of {} pixels are too small for convolutions with poolings", facts.side));
+  else out.reasons.push_back(fmt::format("model: small_cnn with {} to {} filters, a good accuracy in minutes on small images", narrow, 8 * narrow));
   out.reasons.push_back("batch: 128 images");
 }
 

@@ -12,6 +12,7 @@ namespace huajin {
 struct DataFacts {
   bool images = false;
   bool digits = false;  // IDX files: grey, and not the same when mirrored
+  int64_t side = 0;     // shorter side of the first image in a class folder; 0: not known
   double bytes = 0;     // of all files
   bool utf8 = true;     // of the first megabyte: valid, and without NUL
   double distinct = 0;  // characters in it

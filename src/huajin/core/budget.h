@@ -1,5 +1,5 @@
 // What may be spent, and how much of it is gone. `10m`, `2h`, `90s`, `500step`, `50Mtok`, `10ksample`, `3epoch`, `1e15flop`; several, separated by commas
-// or +: the nearest counts. Numbers may carry k, M, G. Budgeted training as a function of t/T: Li et al., "Budgeted Training", ICLR 2020.
+// or +: the nearest counts. Steps, seconds and FLOPs end with the step that reaches them; of samples, tokens and epochs the last step takes the rows that are left. Numbers may carry k, M, G. Budgeted training as a function of t/T: Li et al., "Budgeted Training", ICLR 2020.
 #pragma once
 #include <cstdint>
 #include <limits>

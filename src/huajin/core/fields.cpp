@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <limits>
 
 #include "huajin/core/errors.h"
 #include "huajin/core/names.h"
@@ -86,6 +87,8 @@ void ChoiceReader::number(std::string_view name, double& value, Range range, std
   const auto [end, failed] = std::from_chars(text->data(), text->data() + text->size(), read);
   if (failed != std::errc() || end != text->data() + text->size() || !std::isfinite(read))
     throw UserError(fmt::format("{} = {}: must be a finite number, such as {}", place(name), shortened(*text), std::isfinite(value) ? value : 1.0));
+  constexpr double kMost = std::numeric_limits<float>::max();  // kernels compute with it in float32
+  if (std::abs(read) > kMost) throw UserError(fmt::format("{} = {}: must be a number of at most {:.1e} in size, such as {}", place(name), shortened(*text), kMost, value));
   check_range(name, *text, read, range);
   value = read;
 }

@@ -94,7 +94,7 @@ TEST(Recipe, ResolvedReadsBackAsItself) {
 }
 
 TEST(Recipe, NumbersKeepEveryBit) {
-  for (const double value : {0.1, 1e-5, 3.0, 1.0 / 3, 1e300, 5e-324, 123456789.0}) {
+  for (const double value : {0.1, 1e-5, 3.0, 1.0 / 3, 3.4e38, 5e-324, 123456789.0}) {
     Recipe r;
     r.set("sam.rho=" + number_text(value));
     const Recipe again = Recipe::read(r.resolved(), "x");
@@ -180,6 +180,7 @@ TEST(Recipe, ErrorsSayWhereWhatAllowedAndNearest) {
     });
   };
   expect_parts(sam("sam.rho=0"), {"--set sam.rho = 0", "greater than 0"});
+  expect_parts(sam("sam.rho=1e300"), {"sam.rho", "1e+300", "at most 3.4e+38"});
   expect_parts(sam("sam.every=101"), {"sam.every = 101", "at least 1 and at most 100"});
   expect_parts(sam("sam.roh=0.1"), {"--set sam.roh", "[sam]", "did you mean \"rho\""});
   expect_parts(sam("sam.norm=l3"), {"sam.norm", "l2 | linf"});

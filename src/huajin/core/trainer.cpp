@@ -67,7 +67,22 @@ bool Trainer::resume() {
 Draw Trainer::recipe_draw(const Progress& progress) const {
   Draw draw{options_.rows, options_.length, 1};
   for (auto& technique : session_.techniques()) technique->on_draw(draw, progress);
+  draw.rows = std::min(draw.rows, rows_left(draw, progress));
   return draw;
+}
+
+// Of the budget in examples, tokens and epochs, in rows, a multiple of the ranks: the last step takes what is left instead of a whole batch, so 3 epochs see each
+// example three times.
+int64_t Trainer::rows_left(const Draw& draw, const Progress& progress) const {
+  const Limits& limits = options_.limits;
+  const auto units = static_cast<double>(session_.source().units_per_row(draw.length)), size = static_cast<double>(session_.source().size());
+  const auto examples = static_cast<double>(progress.examples), tokens = static_cast<double>(progress.tokens);
+  double rows = std::min(limits.examples - examples, (limits.tokens - tokens) / units);
+  rows = std::min(rows, session_.source().classifies() ? limits.epochs * size - examples : (limits.epochs * size - tokens) / units);
+  rows /= static_cast<double>(draw.candidates);
+  if (rows >= static_cast<double>(draw.rows)) return draw.rows;
+  const int64_t ranks = session_.communicator().ranks();
+  return std::max<int64_t>(1, (static_cast<int64_t>(std::ceil(rows)) + ranks - 1) / ranks) * ranks;
 }
 
 // The loop's body: what happens in a step, in order.
@@ -256,6 +271,13 @@ void Trainer::measure_evaluation() {
   session_.execution().evaluate(validation_->batch(std::min<int64_t>(1, validation_->batches() - 1)));
   const double second = now() - began - first;  // warm
   state_.evaluation_seconds = std::min(first, second) * static_cast<double>(validation_->batches()) / session_.communicator().ranks();
+}
+
+void Trainer::require_time() const {
+  const double seconds = options_.limits.seconds, gone = budget_.elapsed();
+  if (seconds == Limits::kNone || gone < seconds - budget_.reserved()) return;
+  throw UserError("budget of " + to_string(Limits{.seconds = seconds}) + ": opening the data and building the model took " + std::to_string(gone).substr(0, 4) +
+                  " s, which leaves no time for a step and a checkpoint; give at least " + std::to_string(static_cast<int64_t>(std::ceil((gone + kExitSeconds) / 0.9)) + 1) + "s");
 }
 
 Result Trainer::fit() {

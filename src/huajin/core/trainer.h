@@ -70,6 +70,8 @@ class Trainer {
   void observe(Observer* observer) { observers_.push_back(observer); }
   // Looks for a checkpoint of the keeper's and continues from it; false: none.
   bool resume();
+  // UserError if the budget's time is gone before the first step.
+  void require_time() const;
   Result fit();
 
   // One optimizer step. Public for tests and for those who write their own loop.
@@ -83,6 +85,7 @@ class Trainer {
 
  private:
   Draw recipe_draw(const Progress& progress) const;
+  int64_t rows_left(const Draw& draw, const Progress& progress) const;
   bool gradients_through(size_t technique, Step& step, Pass pass);
   void update_through(size_t technique, Step& step);
   void evaluate_through(size_t technique, FunctionRef<void()> innermost);

@@ -1,7 +1,6 @@
 #include "huajin/io/image_set.h"
 
 #include <gtest/gtest.h>
-#include <jpeglib.h>
 #include <spng.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -18,6 +17,7 @@
 
 #include "huajin/core/errors.h"
 #include "huajin/io/image_decode.h"
+#include "huajin/io/test_jpeg.h"
 
 namespace huajin {
 namespace {
@@ -37,30 +37,6 @@ std::string png_of(const Image& image) {
   std::string file(static_cast<char*>(bytes), size);
   std::free(bytes);
   spng_ctx_free(context);
-  return file;
-}
-
-std::string jpeg_of(const Image& image, int quality) {
-  jpeg_compress_struct info{};
-  jpeg_error_mgr errors;
-  info.err = jpeg_std_error(&errors);
-  jpeg_create_compress(&info);
-  unsigned char* bytes = nullptr;
-  unsigned long size = 0;
-  jpeg_mem_dest(&info, &bytes, &size);
-  info.image_width = static_cast<JDIMENSION>(image.width), info.image_height = static_cast<JDIMENSION>(image.height);
-  info.input_components = static_cast<int>(image.channels), info.in_color_space = image.channels == 1 ? JCS_GRAYSCALE : JCS_RGB;
-  jpeg_set_defaults(&info);
-  jpeg_set_quality(&info, quality, TRUE);
-  jpeg_start_compress(&info, TRUE);
-  while (info.next_scanline < info.image_height) {
-    auto* row = const_cast<uint8_t*>(image.pixels.data()) + static_cast<size_t>(info.next_scanline) * static_cast<size_t>(image.width * image.channels);
-    jpeg_write_scanlines(&info, &row, 1);
-  }
-  jpeg_finish_compress(&info);
-  std::string file(reinterpret_cast<char*>(bytes), size);
-  std::free(bytes);
-  jpeg_destroy_compress(&info);
   return file;
 }
 

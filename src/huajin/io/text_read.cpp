@@ -24,12 +24,14 @@ void append(Corpus& corpus, const std::string& path, std::string_view text) {
 std::vector<std::string> files_below(const std::string& folder, const std::vector<std::string>& endings) {
   std::vector<std::string> paths;
   std::error_code error;
-  for (fs::recursive_directory_iterator it(folder, fs::directory_options::skip_permission_denied, error), end; !error && it != end; it.increment(error)) {
+  std::string last = folder;
+  for (fs::recursive_directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+    last = it->path().string();
     if (!it->is_regular_file(error) || it->path().filename().string().starts_with(".")) continue;
     const std::string name = it->path().string();
     if (endings.empty() || std::any_of(endings.begin(), endings.end(), [&](const std::string& e) { return name.ends_with(e); })) paths.push_back(name);
   }
-  if (error) throw UserError(fmt::format("{}: {}", folder, error.message()));
+  if (error) throw UserError(fmt::format("{}: {}, at {}; check its permissions, or leave it out", folder, error.message(), last));
   std::sort(paths.begin(), paths.end());
   return paths;
 }

@@ -35,6 +35,8 @@ RunInputs open_text(const Recipe& recipe) {
   Corpus corpus = read_corpus(data.path);
   const bool own_validation = !data.validation.empty();
   const size_t cut = own_validation ? corpus.text.size() : last_tenth(corpus.text);
+  if (own_validation && data.kind != "text" && is_folder(data.validation) && find_image_layout(data.validation) != ImageLayout::kNone)
+    throw UserError(fmt::format("data.validation=\"{}\": holds images, but {} holds text; give text to validate on (--val)", data.validation, data.path));
   const std::string other = own_validation ? read_corpus(data.validation).text : std::string();
   const std::string_view train = std::string_view(corpus.text).substr(0, cut);
   const std::string_view validation = own_validation ? std::string_view(other) : std::string_view(corpus.text).substr(cut);
@@ -114,16 +116,12 @@ RunInputs open_images(const Recipe& recipe, ImageLayout layout, const std::strin
   if (!data.validation.empty())
     throw UserError(fmt::format("data.validation=\"{}\": images carry their validation part in a folder test or val beside train; leave the key out", data.validation));
   const std::string key = image_set_key(data.path), packed = cache + "/images/" + key + ".huajimg";
-  int64_t damaged = 0;
-  std::string first_damaged;
   if (!exists(packed)) {
     const ImageSet set = read_image_set(data.path, layout, static_cast<int>(std::max(1u, std::thread::hardware_concurrency())));
     make_folder(cache + "/images");
     write_packed_images(packed, set, key);
-    if (!set.damaged.empty()) first_damaged = set.damaged[0];
   }
   auto images = std::make_shared<const PackedImages>(packed);
-  damaged = images->damaged();
   RunInputs inputs;
   inputs.images = true;
   inputs.classes = static_cast<int64_t>(images->classes().size());
@@ -133,9 +131,13 @@ RunInputs open_images(const Recipe& recipe, ImageLayout layout, const std::strin
   inputs.width = images->shape().width;
   inputs.train_units = images->validation_from();
   inputs.validation_units = images->count() - images->validation_from();
-  inputs.summary = fmt::format("data: {}: {} images of {} x {} x {} in {} classes to train on, {} to validate{}", data.path, inputs.train_units, inputs.channels, inputs.height,
+  inputs.summary = fmt::format("data: {}: {} images of {} x {} x {} in {} classes to train on, {} to validate{}{}", data.path, inputs.train_units, inputs.channels, inputs.height,
                                inputs.width, inputs.classes, inputs.validation_units,
-                               damaged == 0 ? "" : fmt::format("; {} damaged ones left out{}", damaged, first_damaged.empty() ? "" : ": " + first_damaged));
+                               images->resized() == 0 ? "" : fmt::format("; {} of another size scaled to it", images->resized()),
+                               images->damaged() == 0 ? "" : fmt::format("; {} damaged ones left out", images->damaged()));
+  if (images->damaged() > 0)
+    inputs.warning = fmt::format("{}: {} of {} images are damaged and left out; the first: {}", data.path, images->damaged(), images->damaged() + images->count(),
+                                 images->first_damaged().empty() ? "" : images->first_damaged().front());
   inputs.train = std::make_shared<ImageSource>(images, Augmentation{data.translate, data.flip, data.cutout}, static_cast<uint64_t>(recipe.run.seed));
   inputs.validation = std::make_shared<ImageEvaluation>(images);
   return inputs;

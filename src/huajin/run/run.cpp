@@ -1,6 +1,7 @@
 #include "huajin/run/run.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 
@@ -55,6 +56,29 @@ void check_layout(const Recipe& recipe, int ranks) {
     throw UserError(fmt::format("batch.rows={}: must be a multiple of the {} ranks; take {}", recipe.batch.rows, ranks, (recipe.batch.rows / ranks + 1) * ranks));
 }
 
+double weights_in(const Layer& layer) {
+  double count = 0;
+  for (auto& weight : layer.weights) {
+    double numbers = 1;
+    for (const int64_t n : weight->shape) numbers *= static_cast<double>(n);
+    count += numbers;
+  }
+  for (auto& part : layer.parts) count += weights_in(*part->layer);
+  return count;
+}
+
+// Said before the memory is asked for: Linux grants more than there is and ends the process later.
+void check_weights_fit(const Model& model, const SessionOptions& options, const Recipe& recipe) {
+  if (!options.device.is_cpu()) return;
+  double count = 0;
+  for (auto& block : model.blocks) count += weights_in(*block.layer);
+  const double need = 2 * count * static_cast<double>(c10::elementSize(options.master));
+  const double have = static_cast<double>(::sysconf(_SC_PHYS_PAGES)) * static_cast<double>(::sysconf(_SC_PAGESIZE));
+  if (need > have)
+    throw UserError(fmt::format("model.name=\"{}\": {:.3g} weights and their gradients take {:.1f} GB, this machine has {:.1f} GB; make the model smaller (model.width, model.layers)",
+                                recipe.model.name, count, need / 1e9, have / 1e9));
+}
+
 }  // namespace
 
 at::ScalarType choose_compute(const std::string& precision, at::Device device) {
@@ -83,7 +107,9 @@ Run::Run(Recipe recipe, RunInputs inputs, RunPlace place) : recipe_(std::move(re
   session.recompute = recipe_.execution.recompute;
   session.loader_workers = recipe_.data.workers;
   auto techniques = make_techniques(catalog(), recipe_);
-  session_ = std::make_unique<RunSession>(make_model(recipe_, inputs_, place.init_from), inputs_.train, std::move(techniques), communicator, session);
+  auto model = make_model(recipe_, inputs_, place.init_from);
+  check_weights_fit(*model, session, recipe_);
+  session_ = std::make_unique<RunSession>(std::move(model), inputs_.train, std::move(techniques), communicator, session);
   session_->model_maker = [this, from = place.init_from] { return make_model(recipe_, inputs_, from); };
   session_->build();
   session_->schedule().check(options.limits.steps);

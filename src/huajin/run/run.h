@@ -23,6 +23,7 @@ struct RunInputs {
   int64_t train_units = 0, validation_units = 0;  // tokens or images
   int64_t train_bytes = 0;                        // text
   std::string summary;                            // one line for people
+  std::string warning;                            // what was left out of the data; "": nothing
 };
 
 // `cache`: folder for packed images and tokens that can be made again.

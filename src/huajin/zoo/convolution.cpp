@@ -53,7 +53,7 @@ Tensor BatchNorm2d::forward(Forward& f, const Tensor& x) const {
 int64_t reduced(const char* model, int64_t size, int64_t kernel, int64_t stride, int64_t padding) {
   const int64_t left = (size + 2 * padding - kernel) / stride + 1;
   if (size + 2 * padding < kernel || left < 1)
-    throw UserError(std::string(model) + ": images are too small, nothing is left after its poolings; use model.name = mlp");
+    throw UserError(std::string(model) + ": images are too small, nothing is left of a side of " + std::to_string(size) + " after its poolings; use model.name=\"mlp\"");
   return left;
 }
 

@@ -95,10 +95,10 @@ std::string gpt2_json(const Gpt2Config& c) {
 }  // namespace
 
 void Gpt2Config::fields(Fields& f) {
-  f.integer("layers", layers, {.least = 1}, "number of blocks");
-  f.integer("heads", heads, {.least = 1}, "attention heads; divides width");
-  f.integer("width", width, {.least = 2}, "size of the residual stream");
-  f.integer("hidden", hidden, {.least = 0}, "width of the MLP; 0: four times the model's");
+  f.integer("layers", layers, {.least = 1, .most = 1024}, "number of blocks");
+  f.integer("heads", heads, {.least = 1, .most = 1 << 20}, "attention heads; divides width");
+  f.integer("width", width, {.least = 2, .most = 1 << 20}, "size of the residual stream");
+  f.integer("hidden", hidden, {.least = 0, .most = 1 << 20}, "width of the MLP; 0: four times the model's");
   f.number("dropout", dropout, {.least = 0, .most = 1, .open_most = true},
            "share of the activations set to zero, after embedding, attention and MLP");
   f.number("init", init, {.least = 0, .open = true}, "standard deviation of initial weights; output projections get it divided by sqrt(2 layers)");

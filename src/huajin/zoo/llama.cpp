@@ -122,12 +122,12 @@ LlamaConfig with_defaults(LlamaConfig c) {
 }  // namespace
 
 void LlamaConfig::fields(Fields& f) {
-  f.integer("layers", layers, {.least = 1}, "number of blocks");
-  f.integer("heads", heads, {.least = 1}, "attention heads; divides width");
-  f.integer("width", width, {.least = 2}, "size of the residual stream");
-  f.integer("kv_heads", kv_heads, {.least = 0}, "heads of keys and values, divides heads; 0: as many as heads");
-  f.integer("head_size", head_size, {.least = 0}, "numbers a head, even; 0: width / heads");
-  f.integer("hidden", hidden, {.least = 0}, "width of the MLP; 0: 8/3 of the model's for silu, 4 times for relu2");
+  f.integer("layers", layers, {.least = 1, .most = 1024}, "number of blocks");
+  f.integer("heads", heads, {.least = 1, .most = 1 << 20}, "attention heads; divides width");
+  f.integer("width", width, {.least = 2, .most = 1 << 20}, "size of the residual stream");
+  f.integer("kv_heads", kv_heads, {.least = 0, .most = 1 << 20}, "heads of keys and values, divides heads; 0: as many as heads");
+  f.integer("head_size", head_size, {.least = 0, .most = 1 << 20}, "numbers a head, even; 0: width / heads");
+  f.integer("hidden", hidden, {.least = 0, .most = 1 << 20}, "width of the MLP; 0: 8/3 of the model's for silu, 4 times for relu2");
   f.number("rope_base", rope_base, {.least = 1, .open = true}, "base of the rotary angles");
   f.text("activation", activation, {"silu", "relu2"},
          "silu: gated MLP, loads in transformers; relu2: squared ReLU without a gate, faster in small models");

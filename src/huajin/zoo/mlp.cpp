@@ -26,8 +26,8 @@ struct MlpLayer : Layer {
 }  // namespace
 
 void MlpConfig::fields(Fields& f) {
-  f.integer("layers", layers, {.least = 1}, "hidden layers");
-  f.integer("width", width, {.least = 1}, "units of a hidden layer");
+  f.integer("layers", layers, {.least = 1, .most = 1024}, "hidden layers");
+  f.integer("width", width, {.least = 1, .most = 1 << 20}, "units of a hidden layer");
   f.text("activation", activation, {"relu", "gelu", "relu2"}, "of hidden units");
   f.number("dropout", dropout, {.least = 0, .most = 1, .open_most = true}, "share of hidden units set to zero");
 }

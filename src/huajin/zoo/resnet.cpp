@@ -71,7 +71,7 @@ std::array<int64_t, 4> blocks_of(int64_t depth) {
 
 void ResNetConfig::fields(Fields& f) {
   f.integer("depth", depth, {.least = 10, .most = 34}, "layers: 10, 18 or 34");
-  f.integer("filters", filters, {.least = 1}, "of the first stage; each of the three later ones has twice as many");
+  f.integer("filters", filters, {.least = 1, .most = 16384}, "of the first stage; each of the three later ones has twice as many");
   f.flag("large_stem", large_stem, "7 x 7 convolution with stride 2 and pooling first: for images of 100 pixels and more");
   f.flag("zero_scale", zero_scale, "the last norm of each block starts at zero: each block begins as the identity");
   f.number("momentum", momentum, {.least = 0, .most = 1, .open = true}, "weight of the newest step in the running statistics");

@@ -52,10 +52,10 @@ struct ScaledHead : Layer {
 }  // namespace
 
 void SmallCnnConfig::fields(Fields& f) {
-  f.integer("first", first, {.least = 1}, "filters of the first convolution");
-  f.integer("group1", group1, {.least = 1}, "filters of the first group");
-  f.integer("group2", group2, {.least = 1}, "filters of the second group");
-  f.integer("group3", group3, {.least = 1}, "filters of the third group");
+  f.integer("first", first, {.least = 1, .most = 16384}, "filters of the first convolution");
+  f.integer("group1", group1, {.least = 1, .most = 16384}, "filters of the first group");
+  f.integer("group2", group2, {.least = 1, .most = 16384}, "filters of the second group");
+  f.integer("group3", group3, {.least = 1, .most = 16384}, "filters of the third group");
   f.number("head_scale", head_scale, {.least = 0, .open = true}, "factor on the logits: small keeps the first steps calm");
   f.number("momentum", momentum, {.least = 0, .most = 1, .open = true}, "weight of the newest step in the running statistics");
 }
