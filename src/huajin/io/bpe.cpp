@@ -4,14 +4,13 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <bit>
 #include <nlohmann/json.hpp>
-#include <queue>
 #include <unordered_map>
 
 #include "huajin/core/errors.h"
 #include "huajin/io/json.h"
-#include "huajin/io/word_split.h"
 
 namespace huajin {
 namespace {
@@ -33,6 +32,11 @@ std::array<uint32_t, 256> printable_points() {
   return points;
 }
 const std::array<uint32_t, 256> kPoint = printable_points();
+
+uint64_t next_number() {
+  static std::atomic<uint64_t> number{0};
+  return ++number;
+}
 
 }  // namespace
 
@@ -66,70 +70,16 @@ BpeTokenizer::BpeTokenizer(std::string kind, std::vector<std::string> tokens, st
       merges_(std::move(merges)),
       table_(merges_),
       special_(std::move(special)),
-      longest_word_(longest_word) {}
+      longest_word_(longest_word),
+      byte_ranks_(256 * 256),
+      number_(next_number()) {
+  for (size_t a = 0; a < 256; ++a)
+    for (size_t b = 0; b < 256; ++b) byte_ranks_[a * 256 + b] = static_cast<int32_t>(table_.rank(byte_ids_[a], byte_ids_[b]));
+}
 
 std::string BpeTokenizer::bytes_of(uint32_t id) const {
   if (id >= tokens_.size()) throw UserError(fmt::format("token id {}: the vocabulary has {} tokens, 0 to {}", id, tokens_.size(), tokens_.size() - 1));
   return tokens_[id];
-}
-
-// A linked list of the word's parts and a heap of possible merges: the lowest rank first, of equals the leftmost.
-void BpeTokenizer::encode_word(std::string_view word, std::vector<uint32_t>& ids) const {
-  struct Part {
-    uint32_t id;
-    int32_t before, after;
-  };
-  thread_local std::vector<Part> parts;
-  parts.clear();
-  const auto n = static_cast<int32_t>(word.size());
-  for (int32_t i = 0; i < n; ++i) parts.push_back({byte_ids_[static_cast<unsigned char>(word[static_cast<size_t>(i)])], i - 1, i + 1 < n ? i + 1 : -1});
-  using Candidate = std::pair<int64_t, int32_t>;  // rank, left part
-  std::priority_queue<Candidate, std::vector<Candidate>, std::greater<>> heap;
-  const auto consider = [&](int32_t left) {
-    if (left < 0 || parts[static_cast<size_t>(left)].after < 0) return;
-    const int64_t rank = table_.rank(parts[static_cast<size_t>(left)].id, parts[static_cast<size_t>(parts[static_cast<size_t>(left)].after)].id);
-    if (rank >= 0) heap.push({rank, left});
-  };
-  for (int32_t i = 0; i + 1 < n; ++i) consider(i);
-  while (!heap.empty()) {
-    const auto [rank, left] = heap.top();
-    heap.pop();
-    Part& a = parts[static_cast<size_t>(left)];
-    if (a.after < 0 || table_.rank(a.id, parts[static_cast<size_t>(a.after)].id) != rank) continue;  // overtaken by another merge
-    Part& b = parts[static_cast<size_t>(a.after)];
-    a.id = table_.result(rank);
-    a.after = b.after;
-    b.after = -1;
-    b.id = UINT32_MAX;  // gone
-    if (a.after >= 0) parts[static_cast<size_t>(a.after)].before = left;
-    consider(left);
-    consider(a.before);
-  }
-  for (int32_t i = 0; i >= 0; i = parts[static_cast<size_t>(i)].after) ids.push_back(parts[static_cast<size_t>(i)].id);
-}
-
-void BpeTokenizer::encode(std::string_view text, std::vector<uint32_t>& ids) const {
-  static const WordSplit split;
-  struct Written {
-    size_t begin, count;
-  };
-  std::unordered_map<std::string_view, Written> known;  // words of this text -> where in ids they were written first
-  split.each(text, [&](std::string_view whole) {
-    for (size_t at = 0; at < whole.size(); at += longest_word_) {
-      const std::string_view word = whole.substr(at, longest_word_);
-      if (word.size() == 1) {
-        ids.push_back(byte_ids_[static_cast<unsigned char>(word[0])]);
-        continue;
-      }
-      if (auto found = known.find(word); found != known.end()) {
-        for (size_t i = 0; i < found->second.count; ++i) ids.push_back(ids[found->second.begin + i]);
-        continue;
-      }
-      const size_t begin = ids.size();
-      encode_word(word, ids);
-      if (known.size() < 200000 && word.size() < 64) known.emplace(word, Written{begin, ids.size() - begin});
-    }
-  });
 }
 
 std::string bytes_to_printable(std::string_view bytes) {

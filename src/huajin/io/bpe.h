@@ -45,6 +45,8 @@ class BpeTokenizer : public Tokenizer {
 
  private:
   void encode_word(std::string_view word, std::vector<uint32_t>& ids) const;
+  void encode_short_word(std::string_view word, std::vector<uint32_t>& ids) const;
+  void encode_long_word(std::string_view word, std::vector<uint32_t>& ids) const;
   std::string kind_;
   std::vector<std::string> tokens_;
   std::vector<uint32_t> byte_ids_;
@@ -52,6 +54,8 @@ class BpeTokenizer : public Tokenizer {
   MergeTable table_;
   std::set<uint32_t> special_;
   size_t longest_word_;
+  std::vector<int32_t> byte_ranks_;  // [256, 256] of two bytes, -1: they don't merge
+  uint64_t number_;                  // no other tokenizer of this process has it
 };
 
 // Merges of two token ids (bytes are ids 0 to 255), most frequent first.
