@@ -1,4 +1,4 @@
-// huajin bench step MODEL: seconds of one training step (forward, backward, AdamW) on random tokens, in the form that the peers of bench/ print.
+// huajin bench tokenizer PATH: bench_tokenizer.cpp. huajin bench step MODEL: seconds of one training step (forward, backward, AdamW) on random tokens, in the form that the peers of bench/ print.
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/empty.h>
 #include <fmt/format.h>
@@ -57,8 +57,9 @@ class RandomTokens : public Source {
 }  // namespace
 
 int bench_command(const CommandLine& line) {
+  if (line.subjects.front() == "tokenizer" && line.subjects.size() == 2) return bench_tokenizer(line, line.subjects[1]);
   if (line.subjects.front() != "step" || line.subjects.size() != 2)
-    throw UserError("huajin bench " + line.subjects.front() + ": write huajin bench step MODEL, such as gpt2-124m");
+    throw UserError("huajin bench " + line.subjects.front() + ": write huajin bench step MODEL, such as gpt2-124m, or huajin bench tokenizer PATH");
   const ZooEntry& entry = find_model(line.subjects[1]);
   if (entry.images) throw UserError("huajin bench step " + entry.name + ": is a model of images; name one of text, such as gpt2-124m");
   Recipe recipe;

@@ -57,7 +57,7 @@ void build_generate(CLI::App& app, CommandLine& line) {
 }
 
 void build_bench(CLI::App& app, CommandLine& line) {
-  app.add_option("WHAT", line.subjects, "step MODEL: seconds of one training step of a model such as gpt2-124m")
+  app.add_option("WHAT", line.subjects, "step MODEL: seconds of one training step of a model such as gpt2-124m | tokenizer PATH: learning a bpe from a text, and encoding it")
       ->expected(1, 2)
       ->required()
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
@@ -68,6 +68,7 @@ void build_bench(CLI::App& app, CommandLine& line) {
   app.add_option("--device", line.device, "auto, cpu or cuda");
   app.add_option("--set", line.sets, "change one key of the recipe")->allow_extra_args(false)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   app.add_option("--seed", line.seed, "");
+  app.add_option("--vocabulary", line.vocabulary, "tokenizer: tokens that are learned (default: 4096)");
 }
 
 void build_data(CLI::App& app, CommandLine& line) {

@@ -9,6 +9,7 @@ int resume_command(const CommandLine& line);
 int eval_command(const CommandLine& line);
 int generate_command(const CommandLine& line);
 int bench_command(const CommandLine& line);
+int bench_tokenizer(const CommandLine& line, const std::string& path);
 int plan_command(const CommandLine& line);
 int check_command(const CommandLine& line);
 int verify_command(const CommandLine& line);

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "app/commands.h"
@@ -46,39 +47,51 @@ int inspect(const CommandLine& line, const std::string& path) {
   return kExitOk;
 }
 
-std::unique_ptr<Tokenizer> tokenizer_for(const CommandLine& line, std::string_view text) {
+constexpr uint64_t kLearnFrom = uint64_t{32} << 20;  // bytes of text that a vocabulary is learned from
+
+std::unique_ptr<Tokenizer> tokenizer_for(const CommandLine& line, const std::vector<std::string>& files) {
   if (line.tokenizer == "bytes") return byte_tokenizer();
-  if (line.tokenizer == "characters") return character_tokenizer(text);
+  if (line.tokenizer == "characters") return character_tokenizer(files);
   if (line.tokenizer == "bpe") {
     if (line.vocabulary < 257 || line.vocabulary > 65536)
       throw UserError("--vocabulary " + std::to_string(line.vocabulary) + ": must be at least 257 and at most 65536");
-    return train_bpe(text, line.vocabulary);
+    return train_bpe(corpus_sample(files, kLearnFrom), line.vocabulary);
   }
   if (is_folder(line.tokenizer)) return exists(line.tokenizer + "/encoder.json") ? gpt2_tokenizer(line.tokenizer) : load_tokenizer(line.tokenizer);
   throw UserError("--tokenizer " + line.tokenizer + ": must be bytes, characters, bpe, or a folder of a tokenizer's files");
 }
 
-// Text to llm.c's token file; the tokenizer's files go into a folder beside it.
+// Gone when the command ends, unless it was renamed.
+struct PartsFolder {
+  std::string path;
+  ~PartsFolder() { remove_tree(path); }
+};
+
+// Text to llm.c's token files with bounded memory: one file, or a folder of them where one would be too long; the tokenizer's files go into a folder beside it.
 int tokenize(const CommandLine& line, const std::string& path) {
   const std::string out = line.output.empty() ? path + ".bin" : line.output;
   if (exists(out)) throw UserError(out + ": is there already; name another file with --out");
-  const Corpus corpus = read_corpus(path);
-  const auto tokenizer = tokenizer_for(line, corpus.text);
-  std::vector<uint32_t> ids;
-  tokenizer->encode(corpus.text, ids);
-  write_token_shard(out, ids, tokenizer->vocabulary());
+  const std::vector<std::string> files = corpus_files(path);
+  const auto tokenizer = tokenizer_for(line, files);
+  const PartsFolder parts{out + ".parts"};
+  const TokenizeResult made = tokenize_to_shards(files, *tokenizer, parts.path);
   const std::string folder = out + ".tokenizer";
   make_folder(folder);
   for (auto& [name, content] : tokenizer->files()) write_atomically(folder + "/" + name, content);
-  const double bytes_a_token = static_cast<double>(corpus.text.size()) / static_cast<double>(std::max<size_t>(ids.size(), 1));
+  std::filesystem::rename(made.shards.size() == 1 ? made.shards.front() : parts.path, out);
+  if (!made.skipped.empty()) std::fprintf(stderr, "huajin: %zu files that are no text were left out, the first: %s\n", made.skipped.size(), made.skipped.front().c_str());
+  const double bytes_a_token = static_cast<double>(made.bytes) / static_cast<double>(std::max<uint64_t>(made.tokens, 1));
   if (line.json)
-    fmt::print(
-        "{}\n",
-        json_text(Json{
-            {"out", out}, {"tokens", ids.size()}, {"vocabulary", tokenizer->vocabulary()}, {"bytes", corpus.text.size()}, {"tokenizer", folder}}));
+    fmt::print("{}\n", json_text(Json{{"out", out},
+                                      {"files", made.shards.size()},
+                                      {"tokens", made.tokens},
+                                      {"vocabulary", tokenizer->vocabulary()},
+                                      {"bytes", made.bytes},
+                                      {"skipped", made.skipped.size()},
+                                      {"tokenizer", folder}}));
   else
-    fmt::print("{}: {} tokens of {} ({}), {:.2f} bytes a token; tokenizer in {}\n", out, ids.size(), tokenizer->vocabulary(), tokenizer->kind(),
-               bytes_a_token, folder);
+    fmt::print("{}: {} tokens of {} ({}){}, {:.2f} bytes a token; tokenizer in {}\n", out, made.tokens, tokenizer->vocabulary(), tokenizer->kind(),
+               made.shards.size() > 1 ? fmt::format(" in {} files", made.shards.size()) : "", bytes_a_token, folder);
   return kExitOk;
 }
 

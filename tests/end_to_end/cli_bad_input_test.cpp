@@ -391,6 +391,35 @@ TEST(CliHardInput, AHugeFileOfOneCharacterTakesBoundedMemory) {
   EXPECT_LT(ran.peak_rss_mb, 1200);
 }
 
+// 200 MB of text: tokenized, and trained on, without being held in memory. What both take is compared with the same on a small file.
+TEST(CliHardInput, ACorpusLargerThanWhatIsHeldInMemory) {
+  const TemporaryFolder folder;
+  const std::string small = folder.write("small.txt", words(1 << 20));
+  std::string large = words(20 << 20);
+  {
+    std::ofstream file(folder.path() + "/large.txt", std::ios::binary);
+    for (int i = 0; i < 10; ++i) file << large;
+  }
+  const auto tokenize = [&](const std::string& name, const std::string& tokenizer) {
+    return run_huajin({"data", "tokenize", folder.path() + "/" + name + ".txt", "--tokenizer", tokenizer, "--vocabulary", "512", "--out", folder.path() + "/" + name + "." + tokenizer});
+  };
+  const auto train = [&](const std::string& name) {
+    return run_huajin({"train", "--data", folder.path() + "/" + name, "--runs-dir", folder.path() + "/runs", "--budget", "50step", "--quiet", "--set", "evaluation.every=never",
+                       "--set", "model=llama", "--set", "model.layers=1", "--set", "model.width=32", "--set", "batch.length=32", "--set", "batch.rows=4"});
+  };
+  for (auto* tokenizer : {"bytes", "bpe"}) {
+    const Ran little = tokenize("small", tokenizer), much = tokenize("large", tokenizer);
+    ASSERT_EQ(little.code, 0) << little.err;
+    ASSERT_EQ(much.code, 0) << much.err;
+    EXPECT_LT(much.peak_rss_mb - little.peak_rss_mb, 110) << tokenizer << ": a shard is 32 MB; 32 MB are looked at for a vocabulary";
+  }
+  EXPECT_EQ(names_in(folder.path() + "/large.bytes").size(), 13u);
+  const Ran little = train("small.bytes"), much = train("large.bytes");  // 2 and 400 MB of token files
+  ASSERT_EQ(little.code, 0) << little.err;
+  ASSERT_EQ(much.code, 0) << much.err;
+  EXPECT_LT(much.peak_rss_mb - little.peak_rss_mb, 100);
+}
+
 TEST(CliHardInput, TwoProcessesOnOneRunFolder) {
   const Place& p = place();
   HowToRun how;

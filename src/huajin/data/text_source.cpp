@@ -12,11 +12,11 @@
 
 namespace huajin {
 
-TextSource::TextSource(std::vector<uint32_t> tokens, int64_t vocabulary, int64_t page, std::string where)
+TextSource::TextSource(TokenStream tokens, int64_t vocabulary, int64_t page, std::string where)
     : tokens_(std::move(tokens)), vocabulary_(vocabulary), page_(page), pages_((static_cast<int64_t>(tokens_.size()) - 1) / page) {
   if (static_cast<int64_t>(tokens_.size()) < page + 1)
     throw UserError(fmt::format("{}: {} tokens to train on, fewer than batch.length + 1 = {}; give more text or a smaller batch.length", where, tokens_.size(), page + 1));
-  const uint32_t most = *std::max_element(tokens_.begin(), tokens_.end());
+  const uint32_t most = tokens_.greatest();
   if (most >= vocabulary) throw UserError(fmt::format("{}: token id {} is outside the vocabulary of {}; use the tokenizer that made the tokens", where, most, vocabulary));
 }
 
@@ -46,17 +46,15 @@ Examples TextSource::load(const Tensor& ids, int64_t length, const Tensor&, int6
   auto* y = e.targets.mutable_data_ptr<int64_t>();
   for (int64_t r = 0; r < rows; ++r) {
     if (from[r] < 0 || from[r] + length >= static_cast<int64_t>(tokens_.size())) throw Error(kExitInternal, fmt::format("text: row {} lies outside the text", from[r]));
-    for (int64_t t = 0; t < length; ++t) {
-      x[r * length + t] = tokens_[static_cast<size_t>(from[r] + t)];
-      y[r * length + t] = tokens_[static_cast<size_t>(from[r] + t + 1)];
-    }
+    tokens_.copy(static_cast<uint64_t>(from[r]), static_cast<uint64_t>(length), x + r * length);
+    tokens_.copy(static_cast<uint64_t>(from[r]) + 1, static_cast<uint64_t>(length), y + r * length);
   }
   e.index.id = ids;
   e.index.length = length;
   return e;
 }
 
-TextEvaluation::TextEvaluation(std::vector<uint32_t> tokens, int64_t context, int64_t vocabulary, int64_t length, int64_t stride, int64_t bytes, int64_t rows)
+TextEvaluation::TextEvaluation(TokenStream tokens, int64_t context, int64_t vocabulary, int64_t length, int64_t stride, int64_t bytes, int64_t rows)
     : tokens_(std::move(tokens)), context_(context), vocabulary_(vocabulary), length_(length), stride_(std::clamp<int64_t>(stride, 1, length)), bytes_(bytes), rows_(rows) {
   const int64_t first = std::max<int64_t>(context_, 1), targets = static_cast<int64_t>(tokens_.size()) - first;
   if (targets < 1) throw UserError(fmt::format("validation text: {} tokens, too few to predict one; give more text or a --val file", tokens_.size() - context_));
@@ -83,11 +81,11 @@ Examples TextEvaluation::batch(int64_t i) const {
     const int64_t counted = first + (begin + r) * stride_, end = std::min(counted + stride_, n);  // targets
     const int64_t start = std::max<int64_t>(0, end - length_ - 1);                                // first input; short texts leave the row's end unused
     e.index.id.mutable_data_ptr<int64_t>()[r] = start;
-    for (int64_t t = 0; t < length_ && start + t + 1 < end; ++t) {
-      x[r * length_ + t] = tokens_[static_cast<size_t>(start + t)];
-      y[r * length_ + t] = tokens_[static_cast<size_t>(start + t + 1)];
+    const int64_t used = std::clamp<int64_t>(end - start - 1, 0, length_);
+    tokens_.copy(static_cast<uint64_t>(start), static_cast<uint64_t>(used), x + r * length_);
+    tokens_.copy(static_cast<uint64_t>(start) + 1, static_cast<uint64_t>(used), y + r * length_);
+    for (int64_t t = 0; t < used; ++t)
       if (start + t + 1 >= counted) mask[r * length_ + t] = 1;
-    }
   }
   return e;
 }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "huajin/core/source.h"
+#include "huajin/io/token_stream.h"
 
 namespace huajin {
 
@@ -14,7 +15,7 @@ namespace huajin {
 class TextSource : public Source {
  public:
   // UserError if there are not at least page + 1 tokens, or an id is not below `vocabulary`.
-  TextSource(std::vector<uint32_t> tokens, int64_t vocabulary, int64_t page, std::string where);
+  TextSource(TokenStream tokens, int64_t vocabulary, int64_t page, std::string where);
   bool classifies() const override { return false; }
   int64_t size() const override { return pages_ * page_; }
   int64_t classes() const override { return vocabulary_; }
@@ -22,10 +23,9 @@ class TextSource : public Source {
   // `length` must divide the page.
   Tensor ids(uint64_t seed, int64_t at, int64_t rows, int64_t length) const override;
   Examples load(const Tensor& ids, int64_t length, const Tensor& noise, int64_t draw, bool training) const override;
-  const std::vector<uint32_t>& tokens() const { return tokens_; }
 
  private:
-  std::vector<uint32_t> tokens_;
+  TokenStream tokens_;
   int64_t vocabulary_, page_, pages_;
 };
 
@@ -33,14 +33,14 @@ class TextSource : public Source {
 class TextEvaluation : public EvaluationSet {
  public:
   // `context`: how many leading tokens are only context (the end of the training text); 0: the first token is charged log(vocabulary) nats.
-  TextEvaluation(std::vector<uint32_t> tokens, int64_t context, int64_t vocabulary, int64_t length, int64_t stride, int64_t bytes, int64_t rows = 16);
+  TextEvaluation(TokenStream tokens, int64_t context, int64_t vocabulary, int64_t length, int64_t stride, int64_t bytes, int64_t rows = 16);
   int64_t batches() const override;
   Examples batch(int64_t i) const override;
   double charged_nats() const override;
   double bytes() const override { return static_cast<double>(bytes_); }
 
  private:
-  std::vector<uint32_t> tokens_;
+  TokenStream tokens_;
   int64_t context_, vocabulary_, length_, stride_, bytes_, rows_, windows_;
 };
 

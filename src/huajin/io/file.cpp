@@ -100,6 +100,9 @@ FileView::FileView(FileView&& other) noexcept : path_(std::move(other.path_)), d
 void FileView::will_read_all() const {
   if (data_) ::madvise(const_cast<std::byte*>(data_), size_, MADV_WILLNEED);
 }
+void FileView::forget() const {
+  if (data_) ::madvise(const_cast<std::byte*>(data_), size_, MADV_DONTNEED);
+}
 
 std::string confined(const std::string& folder, std::string_view name, const std::string& where) {
   const auto refuse = [&](const char* why) -> DamagedError {

@@ -40,6 +40,7 @@ class FileView {
   Bytes bytes() const { return {data_, size_}; }
   const std::string& path() const { return path_; }
   void will_read_all() const;  // asks the kernel to read ahead
+  void forget() const;         // pages read so far no longer count as this process's memory; they are read again when looked at
 
  private:
   std::string path_;

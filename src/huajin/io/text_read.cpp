@@ -73,6 +73,35 @@ Corpus read_corpus_of(const std::string& folder, const std::vector<std::string>&
   return corpus;
 }
 
+std::vector<std::string> corpus_files(const std::string& path) {
+  if (!exists(path)) throw UserError(fmt::format("{}: no such file or folder; check --data", path));
+  if (!is_folder(path)) return {path};
+  std::vector<std::string> files = files_below(path, {});
+  if (files.empty()) throw UserError(fmt::format("{}: a folder without files; give a text file, or a folder that holds some", path));
+  return files;
+}
+
+std::string corpus_sample(const std::vector<std::string>& files, uint64_t most) {
+  constexpr uint64_t kPiece = uint64_t{1} << 20;
+  uint64_t total = 0, at = 0, next = 0;
+  for (auto& file : files) total += file_size(file);
+  const uint64_t step = total / std::max<uint64_t>(1, most / kPiece) + 1;
+  std::string text;
+  text.reserve(std::min(total + files.size(), most + 2 * kPiece));
+  for (auto& path : files) {
+    const FileView file(path);
+    const std::string_view all = as_text(file.bytes());
+    const uint64_t end = at + all.size();
+    if (files.size() == 1 || !is_binary(all)) {
+      if (total <= most) text += all, text += files.size() > 1 && !all.empty() && all.back() != '\n' ? "\n" : "";
+      else
+        for (next = std::max(next, at); next < end; next += step) text += all.substr(next - at, kPiece);
+    }
+    at = end;
+  }
+  return text;
+}
+
 size_t last_tenth(std::string_view text) {
   const size_t at = text.size() / 10 * 9 + text.size() % 10 * 9 / 10;
   const size_t line = text.find('\n', at);

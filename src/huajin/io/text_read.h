@@ -18,6 +18,12 @@ Corpus read_corpus(const std::string& path, uint64_t most = uint64_t{4} << 30);
 // Only files of these endings (".h"); at most `most` bytes, whole files.
 Corpus read_corpus_of(const std::string& folder, const std::vector<std::string>& endings, uint64_t most);
 
+// The files of a corpus, in order: `path` itself, or those below it. UserError: no such path, a folder without files.
+std::vector<std::string> corpus_files(const std::string& path);
+// All text of `files` if it has at most `most` bytes, else pieces of a MiB at equal distances that come to about as many: enough to learn a vocabulary from.
+// Memory: `most`. Binary files among several are left out.
+std::string corpus_sample(const std::vector<std::string>& files, uint64_t most);
+
 // Where the validation part of one text begins: nine tenths, moved to the next line's start if one is near, so that no line is torn.
 size_t last_tenth(std::string_view text);
 

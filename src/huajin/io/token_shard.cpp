@@ -46,12 +46,22 @@ uint32_t id_at(Bytes ids, int width, uint64_t i) {
   return id;
 }
 
+template <class Id>
+uint64_t first_outside(const std::byte* ids, uint64_t count, int64_t vocabulary) {
+  constexpr uint64_t kBlock = 4096;
+  for (uint64_t begin = 0; begin < count; begin += kBlock) {
+    const uint64_t n = std::min(kBlock, count - begin);
+    Id block[kBlock], most = 0;
+    std::memcpy(block, ids + begin * sizeof(Id), n * sizeof(Id));
+    for (uint64_t i = 0; i < n; ++i) most = std::max(most, block[i]);
+    if (most >= vocabulary) return begin + static_cast<uint64_t>(std::find_if(block, block + n, [&](Id id) { return id >= vocabulary; }) - block);
+  }
+  return count;
+}
 // Index of the first id that is not below `vocabulary`, or the number of ids.
 uint64_t first_outside(Bytes ids, int width, int64_t vocabulary) {
   const uint64_t count = ids.size() / static_cast<uint64_t>(width);
-  for (uint64_t i = 0; i < count; ++i)
-    if (id_at(ids, width, i) >= vocabulary) return i;
-  return count;
+  return width == 2 ? first_outside<uint16_t>(ids.data(), count, vocabulary) : first_outside<uint32_t>(ids.data(), count, vocabulary);
 }
 
 void check_size(const TokenHeader& header, uint64_t size, const std::string& where) {
@@ -193,11 +203,6 @@ TokenHeader parse_token_shard(Bytes file, const std::string& where) {
 
 TokenShard::TokenShard(const std::string& path) : file_(path), header_(parse_token_shard(file_.bytes(), path)), ids_(file_.bytes().data() + kHeaderBytes) {}
 
-void TokenShard::append_to(std::vector<uint32_t>& ids) const {
-  ids.reserve(ids.size() + size());
-  for (uint64_t i = 0; i < size(); ++i) ids.push_back((*this)[i]);
-}
-
 void TokenShard::require_vocabulary(int64_t vocabulary) const {
   if (header_.vocabulary != 0 && header_.vocabulary != vocabulary)
     throw UserError(fmt::format("{}: was made with a vocabulary of {}, the tokenizer here has {}; use the tokenizer that made the file (data.tokenizer_folder)", path(),
@@ -225,7 +230,7 @@ std::vector<TokenShard> open_token_shards(const std::string& path) {
   const std::vector<std::string> paths = is_folder(path) ? bin_files(path) : std::vector<std::string>{path};
   if (paths.empty()) throw UserError(fmt::format("{}: a folder without .bin token files; make them with `huajin data tokenize`", path));
   std::vector<TokenShard> shards;
-  for (const std::string& name : paths) shards.emplace_back(name);
+  for (const std::string& name : paths) shards.emplace_back(name), shards.back().forget();  // checking looked at all of it
   if (!is_folder(path)) return shards;
   const bool ours = std::any_of(shards.begin(), shards.end(), [](const TokenShard& s) { return s.header().shard >= 0; });
   for (size_t i = 0; ours && i < shards.size(); ++i) {
@@ -274,6 +279,7 @@ TokenizeResult tokenize_to_shards(const std::vector<std::string>& paths, const T
       encode(text.substr(0, size));
       text.remove_prefix(size);
       done += size;
+      if ((done >> 23) != ((done - size) >> 23)) file.forget();
       if (progress) progress(done, total);
     }
     if (newline) encode("\n");

@@ -36,15 +36,20 @@ class TokenShard {
   const std::string& path() const { return file_.path(); }
   uint64_t size() const { return header_.count; }
   uint32_t operator[](uint64_t i) const {
-    uint32_t id = 0;
-    std::memcpy(&id, ids_ + i * static_cast<uint64_t>(header_.width), static_cast<size_t>(header_.width));
-    return id;
+    if (header_.width == 2) return id_of<uint16_t>(i);
+    return id_of<uint32_t>(i);
   }
-  void append_to(std::vector<uint32_t>& ids) const;
+  void forget() const { file_.forget(); }
   // UserError with the id and where it stands if one is not below `vocabulary`, or if the file was made with another vocabulary.
   void require_vocabulary(int64_t vocabulary) const;
 
  private:
+  template <class Id>
+  uint32_t id_of(uint64_t i) const {
+    Id id;
+    std::memcpy(&id, ids_ + i * sizeof id, sizeof id);
+    return id;
+  }
   FileView file_;
   TokenHeader header_;
   const std::byte* ids_;
@@ -63,7 +68,7 @@ struct TokenizeResult {
   std::vector<std::string> shards;   // paths written
   std::vector<std::string> skipped;  // empty or binary ones among several files
 };
-constexpr uint64_t kTokensPerShard = uint64_t{1} << 25;
+constexpr uint64_t kTokensPerShard = uint64_t{1} << 24;
 constexpr size_t kTokenizeChunk = size_t{1} << 20;
 // Text files, a newline between where one does not end in one, to OUT/tokens_000000.bin, ... Text goes to the tokenizer in chunks of at most kTokenizeChunk
 // bytes that end after a line end between two characters that are no white space where there is one (there every tokenizer begins a new word, so the ids are those

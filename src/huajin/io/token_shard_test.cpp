@@ -50,7 +50,7 @@ std::string foreign_file(uint32_t magic, uint32_t version, size_t width, const s
 
 std::vector<uint32_t> shard_ids(const TokenShard& shard) {
   std::vector<uint32_t> ids;
-  shard.append_to(ids);
+  for (uint64_t i = 0; i < shard.size(); ++i) ids.push_back(shard[i]);
   return ids;
 }
 
@@ -161,7 +161,8 @@ std::string sample_text(size_t lines) {
 
 std::vector<uint32_t> all_ids(const std::string& folder) {
   std::vector<uint32_t> ids;
-  for (const TokenShard& shard : open_token_shards(folder)) shard.append_to(ids);
+  for (const TokenShard& shard : open_token_shards(folder))
+    for (uint64_t i = 0; i < shard.size(); ++i) ids.push_back(shard[i]);
   return ids;
 }
 

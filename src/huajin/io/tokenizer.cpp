@@ -151,20 +151,49 @@ std::string Tokenizer::decode(std::span<const uint32_t> ids) const {
 
 std::unique_ptr<Tokenizer> byte_tokenizer() { return std::make_unique<ByteTokenizer>(); }
 
-std::unique_ptr<Tokenizer> character_tokenizer(std::string_view text) {
-  std::set<uint32_t> points;
-  std::vector<bool> low(0x800, false);
-  for (size_t at = 0; at < text.size();) {
-    const uint32_t point = next_code_point(text, at);
-    if (point < low.size()) low[point] = true;
-    else points.insert(point);
+namespace {
+
+// The code points that occur.
+class CodePoints {
+ public:
+  void add(uint32_t point) { point < low_.size() ? void(low_[point] = true) : void(high_.insert(point)); }
+  std::unique_ptr<Tokenizer> tokenizer() const {
+    std::vector<uint32_t> all;
+    for (uint32_t p = 0; p < low_.size(); ++p)
+      if (low_[p]) all.push_back(p);
+    all.insert(all.end(), high_.begin(), high_.end());
+    if (all.empty()) throw UserError("characters: the text is empty; give a file with text");
+    return std::make_unique<CharacterTokenizer>(std::move(all));
   }
-  std::vector<uint32_t> all;
-  for (uint32_t p = 0; p < low.size(); ++p)
-    if (low[p]) all.push_back(p);
-  all.insert(all.end(), points.begin(), points.end());
-  if (all.empty()) throw UserError("characters: the text is empty; give a file with text");
-  return std::make_unique<CharacterTokenizer>(std::move(all));
+
+ private:
+  std::vector<bool> low_ = std::vector<bool>(0x800, false);
+  std::set<uint32_t> high_;
+};
+
+}  // namespace
+
+std::unique_ptr<Tokenizer> character_tokenizer(std::string_view text) {
+  CodePoints points;
+  for (size_t at = 0; at < text.size();) points.add(next_code_point(text, at));
+  return points.tokenizer();
+}
+
+std::unique_ptr<Tokenizer> character_tokenizer(const std::vector<std::string>& files) {
+  CodePoints points;
+  for (auto& path : files) {
+    const FileView file(path);
+    const std::string_view text = as_text(file.bytes());
+    if (files.size() > 1) {
+      if (text.substr(0, 65536).find('\0') != text.npos) continue;  // binary: no part of the corpus
+      points.add('\n');
+    }
+    for (size_t at = 0, until = 0; at < text.size();) {
+      points.add(next_code_point(text, at));
+      if (at - until > (size_t{8} << 20)) file.forget(), until = at;
+    }
+  }
+  return points.tokenizer();
 }
 
 std::unique_ptr<Tokenizer> gpt2_tokenizer(const std::string& folder) {

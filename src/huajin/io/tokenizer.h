@@ -25,6 +25,8 @@ class Tokenizer {
 std::unique_ptr<Tokenizer> byte_tokenizer();
 // One token a code point that occurs in `text`, in order of code point. UserError with the byte offset for invalid UTF-8.
 std::unique_ptr<Tokenizer> character_tokenizer(std::string_view text);
+// The same of all files, of which a few MiB are in memory at a time.
+std::unique_ptr<Tokenizer> character_tokenizer(const std::vector<std::string>& files);
 // Byte-level BPE (Gage, 1994; Sennrich et al., 2016; Radford et al., 2019) with `vocabulary` tokens of which 256 are the bytes; fewer if the text has no more
 // pairs. Deterministic: the most frequent pair first, of equals the one that is smaller in ids. Bounded memory: words longer than 256 bytes are cut.
 std::unique_ptr<Tokenizer> train_bpe(std::string_view text, int64_t vocabulary);

@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <span>
 #include <thread>
 
 #include "huajin/core/errors.h"
@@ -66,14 +65,14 @@ RunInputs open_text(const Recipe& recipe) {
   return inputs;
 }
 
-std::vector<uint32_t> read_tokens(const std::string& path, const Tokenizer& tokenizer, bool& ours) {
-  std::vector<uint32_t> tokens;
-  for (const TokenShard& shard : open_token_shards(path)) {
+TokenStream read_tokens(const std::string& path, const Tokenizer& tokenizer, bool& ours) {
+  std::vector<TokenShard> shards = open_token_shards(path);
+  for (const TokenShard& shard : shards) {
     shard.require_vocabulary(tokenizer.vocabulary());
+    shard.forget();
     ours = ours && shard.header().vocabulary != 0;
-    shard.append_to(tokens);
   }
-  return tokens;
+  return TokenStream(std::move(shards));
 }
 
 // Token files (io/token_shard.h) with the tokenizer that made them. Other programs put tokens between documents that no byte of text stands for: bits per byte
@@ -89,25 +88,20 @@ RunInputs open_tokens(const Recipe& recipe) {
   inputs.tokenizer = load_tokenizer(beside ? data.path + ".tokenizer" : data.tokenizer_folder);
   inputs.classes = inputs.tokenizer->vocabulary();
   bool ours = true;
-  std::vector<uint32_t> tokens = read_tokens(data.path, *inputs.tokenizer, ours), validation;
-  const int64_t length = recipe.batch.length;
-  int64_t context = 0;
-  if (data.validation.empty()) {
-    const size_t cut = tokens.size() - tokens.size() / 10;
-    context = std::min<int64_t>(length, static_cast<int64_t>(cut));
-    validation.assign(tokens.begin() + static_cast<std::ptrdiff_t>(cut) - context, tokens.end());
-    tokens.resize(cut);
-  } else {
-    validation = read_tokens(data.validation, *inputs.tokenizer, ours);
-  }
-  const auto bytes = ours ? static_cast<int64_t>(inputs.tokenizer->decode(std::span(validation).subspan(static_cast<size_t>(context))).size()) : 0;
+  const TokenStream all = read_tokens(data.path, *inputs.tokenizer, ours);
+  const bool own_validation = !data.validation.empty();
+  const uint64_t cut = own_validation ? all.size() : all.size() - all.size() / 10;
+  const int64_t length = recipe.batch.length, context = own_validation ? 0 : std::min<int64_t>(length, static_cast<int64_t>(cut));
+  const TokenStream tokens = all.part(0, cut);
+  const TokenStream validation = own_validation ? read_tokens(data.validation, *inputs.tokenizer, ours) : all.part(cut - static_cast<uint64_t>(context), all.size());
+  const auto bytes = ours ? static_cast<int64_t>(validation.part(static_cast<uint64_t>(context), validation.size()).bytes(*inputs.tokenizer)) : 0;
   inputs.train_units = static_cast<int64_t>(tokens.size());
   inputs.validation_units = static_cast<int64_t>(validation.size()) - context;
   inputs.summary = fmt::format("data: {}: {}tokens to train on, {}to validate; tokenizer {} with {} tokens", data.path, amount(static_cast<double>(inputs.train_units)),
                                amount(static_cast<double>(inputs.validation_units)), inputs.tokenizer->kind(), inputs.classes);
   const int64_t overlap = std::clamp<int64_t>(recipe.evaluation.overlap, 1, length);
-  inputs.train = std::make_shared<TextSource>(std::move(tokens), inputs.classes, length, data.path);
-  inputs.validation = std::make_shared<TextEvaluation>(std::move(validation), context, inputs.classes, length, length / overlap, bytes);
+  inputs.train = std::make_shared<TextSource>(tokens, inputs.classes, length, data.path);
+  inputs.validation = std::make_shared<TextEvaluation>(validation, context, inputs.classes, length, length / overlap, bytes);
   return inputs;
 }
 
