@@ -307,7 +307,7 @@ TEST_P(CliBadInput, OneLineNamesItAndTheFix) {
     const Ran ran = run_huajin(bad.arguments, how);
     EXPECT_EQ(ran.code, bad.code) << ran.err;
     EXPECT_EQ(std::count(ran.err.begin(), ran.err.end(), '\n'), 1) << ran.err;
-    EXPECT_LT(ran.err.size(), 1000u) << ran.err;
+    EXPECT_LT(ran.err.size(), 450u) << ran.err;
     for (auto& part : bad.parts) EXPECT_NE(ran.err.find(part), std::string::npos) << ran.err << "lacks " << part;
     for (auto* noise : {"INTERNAL ASSERT", "frame #", "terminate called", "Exception raised", "fault of huajin"})
       EXPECT_EQ(ran.err.find(noise), std::string::npos) << ran.err;

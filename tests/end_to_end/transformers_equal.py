@@ -2,9 +2,11 @@
 
     python transformers_equal.py PATH/TO/huajin_zoo_test [FOLDER]
 
+huajin_io_test lies beside it: its tokenizers' files, opened by AutoTokenizer, give the same ids.
+
 Needs torch and transformers (PyPI); prints SKIP and exits 0 without them. Exit 1: a difference, a weight missing or left over.
 """
-import os, re, subprocess, sys, tempfile
+import json, os, random, re, subprocess, sys, tempfile
 
 try:
     import torch
@@ -70,6 +72,32 @@ def read_ours(root):
     return worst
 
 
+def write_corpus(root):
+    """Lines of hostile Unicode between \\x1e: white space of all kinds, combining marks, digits of other scripts, emoji sequences, contractions, controls."""
+    rng = random.Random(5)
+    pieces = ["the king", " speaks", "'s", "'ll", "'S", "  ", "\t", "\n\n", "\r\n", "1603", "\u0663\u0664", "\u00bd", "caf\u00e9", "e\u0301", "\u65e5\u672c\u8a9e", "\u3000", "\u00a0",
+              "\u2028", "\U0001f469\u200d\U0001f4bb", "\U0001f1e9\U0001f1ea", "\u0928\u092e\u0938\u094d\u0924\u0947", "\u0645\u0631\u062d\u0628\u0627", "---", "...", "x=1;", "\u0000", "\u007f", "\ufeff", "\ufffd",
+              "\U00010348", "_", "$", "\u20ac", "\u1680", "\u180e", "\u200b", "\u0130", "\u01c5", "\u2160", "\U0001d7d8"]
+    lines = ["".join(rng.choice(pieces) + rng.choice(["", " ", ""]) for _ in range(rng.randint(1, 30))) for _ in range(400)]
+    with open(f"{root}/tokenizer-corpus.txt", "w", encoding="utf-8", newline="") as file:
+        file.write("\x1e".join(lines))
+
+
+def compare_tokenizers(root):
+    for kind in ("bpe", "characters", "bytes"):
+        folder = f"{root}/tokenizer-{kind}"
+        tokenizer = hf.AutoTokenizer.from_pretrained(folder)
+        with open(f"{folder}/expected.json", encoding="utf-8") as file:
+            expected = json.load(file)
+        assert len(expected) >= 400, kind
+        for line in expected:
+            ids = tokenizer.encode(line["text"], add_special_tokens=False)
+            assert ids == line["ids"], (kind, line["text"], ids, line["ids"])
+            text = tokenizer.decode(ids, clean_up_tokenization_spaces=False)
+            assert text == line["text"], (kind, line["text"], text)
+        print(f"tokenizer {kind}: {sum(len(l['ids']) for l in expected)} ids of {len(expected)} texts are equal")
+
+
 def main():
     program = sys.argv[1]
     root = sys.argv[2] if len(sys.argv) > 2 else tempfile.mkdtemp(prefix="huajin_hf_")
@@ -78,6 +106,10 @@ def main():
     write_theirs(root)
     run = subprocess.run([program, "--gtest_filter=HuggingFace.*"], env=dict(os.environ, HUAJIN_HF_DIR=root))
     worst = read_ours(root)
+    write_corpus(root)
+    beside = os.path.join(os.path.dirname(os.path.abspath(program)), "huajin_io_test")
+    subprocess.run([beside, "--gtest_filter=HuggingFaceTokenizers.*"], env=dict(os.environ, HUAJIN_HF_DIR=root), check=True)
+    compare_tokenizers(root)
     if run.returncode != 0 or not worst <= 1e-4:
         sys.exit(f"FAIL: huajin's side exits with {run.returncode}, transformers' side differs by {worst:.2g}")
     print("OK")

@@ -33,7 +33,6 @@ double seconds_of(const std::function<void()>& work) {
 
 double resident_bytes() { return status_bytes("VmRSS"); }
 double peak_resident_bytes() { return status_bytes("VmHWM"); }
-void reset_peak_resident() { std::ofstream("/proc/self/clear_refs") << "5"; }
 
 double steps_in_budget(const Limits& limits, double seconds_step, double seconds_start, double seconds_end, double units_per_step, double rows,
                        double flops_step, double epoch_units) {
@@ -62,14 +61,11 @@ Plan make_plan(Run& run) {
   plan.memory.program = std::max(0.0, resident_bytes() - plan.memory.weights);
   plan.seconds_start = seconds_since_start();
   const double first = seconds_of([&] { trainer.step(); });
-  reset_peak_resident();
   const double second = seconds_of([&] { trainer.step(); }), third = seconds_of([&] { trainer.step(); });
-  const double peak = peak_resident_bytes();
   plan.seconds_step = std::min({first, second, third});
   plan.seconds_start += first - plan.seconds_step;
   for (auto& slot : session.slots())
     for (auto& tensor : slot.tensors) plan.memory.optimizer += bytes_of(tensor);
-  plan.memory.activations = std::max(0.0, peak - (plan.memory.total() - plan.memory.activations));
 
   const Progress& progress = trainer.state().progress;
   const double units = static_cast<double>(progress.tokens) / 3, rows = static_cast<double>(progress.examples) / 3, flops = progress.flops / 3;
@@ -80,6 +76,8 @@ Plan make_plan(Run& run) {
     session.execution().evaluate(validation.batch(0));
     plan.seconds_end = seconds_of([&] { session.execution().evaluate(validation.batch(0)); }) * static_cast<double>(validation.batches());
   }
+  // Opening the data, the first step or the evaluation may have taken more than later steps do.
+  plan.memory.activations = std::max(0.0, peak_resident_bytes() - (plan.memory.total() - plan.memory.activations));
   plan.seconds_end += (plan.memory.weights + plan.memory.optimizer) / 200e6;  // to write and verify a checkpoint
   plan.steps = steps_in_budget(trainer.budget().limits(), plan.seconds_step, plan.seconds_start, plan.seconds_end, units, rows, flops,
                                static_cast<double>(run.inputs().train_units));

@@ -7,7 +7,7 @@ namespace huajin {
 struct MemoryPlan {    // bytes
   double program = 0;  // libtorch, the data, this process before the model
   double weights = 0, working_copies = 0, gradients = 0, optimizer = 0;
-  double activations = 0;  // the rest of the peak of one step
+  double activations = 0;  // the rest of the peak: of a step, of the evaluation, or of opening the data
   double total() const { return program + weights + working_copies + gradients + optimizer + activations; }
 };
 
@@ -27,9 +27,8 @@ Plan make_plan(Run& run);
 double steps_in_budget(const Limits& limits, double seconds_step, double seconds_start, double seconds_end, double units_per_step, double rows,
                        double flops_step, double epoch_units);
 
-// Bytes this process holds now, and at most since the last reset; 0 where the kernel does not say.
+// Bytes this process holds now, and at most so far; 0 where the kernel does not say.
 double resident_bytes();
 double peak_resident_bytes();
-void reset_peak_resident();
 
 }  // namespace huajin

@@ -23,7 +23,7 @@ std::string shape_text(at::IntArrayRef shape) {
 
 // One line, however many there are.
 std::string list_of(const std::vector<std::string>& problems) {
-  constexpr size_t kShown = 12;
+  constexpr size_t kShown = 3;
   std::string text;
   for (size_t i = 0; i < problems.size() && i < kShown; ++i) text += (i == 0 ? "" : "; ") + problems[i];
   if (problems.size() > kShown) text += fmt::format("; and {} more", problems.size() - kShown);

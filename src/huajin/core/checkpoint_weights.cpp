@@ -29,6 +29,22 @@ std::string missing_prefix(const WeightTable& table, const Safetensors& weights)
   return most == found.end() ? "" : most->first;
 }
 
+// What does not fit, for one line: the first of it, and how much there is.
+struct Mismatch {
+  std::string first;
+  size_t missing = 0, shaped = 0, untied = 0, unexpected = 0;
+  void add(size_t& kind, const std::string& what) {
+    if (first.empty()) first = what;
+    ++kind;
+  }
+  std::string text(size_t weights) const {
+    std::string counts;
+    for (auto& [count, what] : {std::pair{missing, "missing"}, {shaped, "of another shape"}, {untied, "not tied"}, {unexpected, "too many"}})
+      if (count > 0) counts += fmt::format("{}{} {}", counts.empty() ? "" : ", ", count, what);
+    return fmt::format("{} (of {} weights: {})", first, weights, counts);
+  }
+};
+
 std::string sizes_text(at::IntArrayRef shape) {
   std::string text;
   for (int64_t size : shape) text += (text.empty() ? "" : "x") + std::to_string(size);
@@ -41,16 +57,16 @@ int64_t load_weights(RunSession& session, const Safetensors& weights) {
   at::NoGradGuard off;
   const std::string from = weights.files().empty() ? "weights" : weights.files().front();
   const std::string prefix = missing_prefix(session.table(), weights);
-  std::vector<std::string> problems;
+  Mismatch wrong;
   std::vector<std::pair<Parameter*, const StoredTensor*>> copies;
   std::set<const StoredTensor*> taken;
   const auto find = [&](const std::string& name) { return weights.find(name.starts_with(prefix) ? name.substr(prefix.size()) : name); };
   for (Parameter& p : session.table().parameters) {
     const StoredTensor* stored = find(p.name);
     if (!stored)
-      problems.push_back("missing " + p.name);
+      wrong.add(wrong.missing, "missing " + p.name);
     else if (at::IntArrayRef(stored->shape) != at::IntArrayRef(p.shape))
-      problems.push_back(fmt::format("{} is {}, {} is needed", p.name, sizes_text(stored->shape), sizes_text(p.shape)));
+      wrong.add(wrong.shaped, fmt::format("{} is {}, {} is needed", p.name, sizes_text(stored->shape), sizes_text(p.shape)));
     else
       copies.emplace_back(&p, stored);
     taken.insert(stored);
@@ -60,17 +76,13 @@ int64_t load_weights(RunSession& session, const Safetensors& weights) {
     if (!again || !first) continue;
     taken.insert(again);
     if (again->dtype != first->dtype || as_text(again->data) != as_text(first->data))
-      problems.push_back(fmt::format("{} differs from {}, to which this model ties it", name, to));
+      wrong.add(wrong.untied, fmt::format("{} differs from {}, to which this model ties it", name, to));
   }
   for (const StoredTensor& stored : weights.tensors())
-    if (!taken.count(&stored) && !is_stored_constant(stored.name)) problems.push_back("unexpected " + stored.name);
-  if (!problems.empty()) {
-    std::string list = problems.front();
-    for (size_t i = 1; i < std::min<size_t>(problems.size(), 12); ++i) list += "; " + problems[i];
-    if (problems.size() > 12) list += fmt::format("; and {} more", problems.size() - 12);
-    throw UserError(fmt::format(
-        "{}: holds the weights of another model: {}; give the model's own settings ([model] in the recipe), or another folder", from, list));
-  }
+    if (!taken.count(&stored) && !is_stored_constant(stored.name)) wrong.add(wrong.unexpected, "unexpected " + stored.name);
+  if (!wrong.first.empty())
+    throw UserError(fmt::format("{}: holds the weights of another model: {}; give the model's own settings ([model] in the recipe), or another folder", from,
+                                wrong.text(session.table().parameters.size())));
   for (auto& [p, stored] : copies) p->value.copy_(to_tensor(*stored, from));
   for (Slot& slot : session.slots())
     for (const Parameter* p : session.parameters()) {

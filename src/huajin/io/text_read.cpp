@@ -95,7 +95,7 @@ std::string corpus_sample(const std::vector<std::string>& files, uint64_t most) 
     if (files.size() == 1 || !is_binary(all)) {
       if (total <= most) text += all, text += files.size() > 1 && !all.empty() && all.back() != '\n' ? "\n" : "";
       else
-        for (next = std::max(next, at); next < end; next += step) text += all.substr(next - at, kPiece);
+        for (next = std::max(next, at); next < end; next += step) text += all.substr(next - at, kPiece), file.forget();
     }
     at = end;
   }

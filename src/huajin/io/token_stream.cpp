@@ -3,6 +3,12 @@
 #include <algorithm>
 
 namespace huajin {
+namespace {
+
+constexpr uint64_t kHeldIds = uint64_t{1} << 24;  // of so many all may stay mapped
+constexpr uint32_t kCopiesHeld = 32;
+
+}  // namespace
 
 TokenStream::TokenStream(std::vector<uint32_t> ids) : ids_(std::make_shared<const std::vector<uint32_t>>(std::move(ids))), size_(ids_->size()) {}
 
@@ -29,6 +35,9 @@ void TokenStream::each(uint64_t at, uint64_t count, bool forget, See see) const 
 
 void TokenStream::copy(uint64_t at, uint64_t count, int64_t* to) const {
   if (count > 0) each(at, count, false, [&](uint32_t id) { *to++ = id; });
+  // The kernel may map 2 MB around each place: let go of them now and then, or all of the file counts as ours in the end.
+  if (shards_ && size_ > kHeldIds && copies_->fetch_add(1, std::memory_order_relaxed) % kCopiesHeld == kCopiesHeld - 1)
+    for (auto& shard : *shards_) shard.forget();
 }
 
 TokenStream TokenStream::part(uint64_t begin, uint64_t end) const {

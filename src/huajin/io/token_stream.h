@@ -1,5 +1,6 @@
 // A sequence of token ids: in memory, or in token files that stay on the disk and are read through mmap, so it may be longer than memory.
 #pragma once
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -26,6 +27,7 @@ class TokenStream {
   std::shared_ptr<const std::vector<uint32_t>> ids_;       // or
   std::shared_ptr<const std::vector<TokenShard>> shards_;  // of which shard i begins at starts_[i]
   std::vector<uint64_t> starts_;
+  std::shared_ptr<std::atomic<uint32_t>> copies_ = std::make_shared<std::atomic<uint32_t>>(0);  // made so far
   uint64_t begin_ = 0, size_ = 0;
 };
 

@@ -38,6 +38,31 @@ std::vector<uint32_t> ids_of(const Tokenizer& tokenizer, std::string_view text) 
   return ids;
 }
 
+// With HUAJIN_HF_DIR set, tests/end_to_end/transformers_equal.py compares what this writes with AutoTokenizer on the same files: each line's ids and their text.
+TEST(HuggingFaceTokenizers, AreWrittenForTheComparison) {
+  const char* root = std::getenv("HUAJIN_HF_DIR");
+  if (root == nullptr) GTEST_SKIP() << "tests/end_to_end/transformers_equal.py runs this";
+  const std::string corpus = read_file(std::string(root) + "/tokenizer-corpus.txt");
+  std::vector<std::string> lines;
+  for (size_t at = 0; at < corpus.size();) {
+    const size_t end = std::min(corpus.find('\x1e', at), corpus.size());  // lines may hold line ends
+    lines.push_back(corpus.substr(at, end - at));
+    at = end + 1;
+  }
+  for (auto& tokenizer : {train_bpe(corpus, 600), character_tokenizer(corpus), byte_tokenizer()}) {
+    const std::string folder = std::string(root) + "/tokenizer-" + std::string(tokenizer->kind());
+    make_folder(folder);
+    for (auto& [name, content] : tokenizer->files()) write_atomically(folder + "/" + name, content);
+    Json all = Json::array();
+    for (auto& line : lines) {
+      std::vector<uint32_t> ids;
+      tokenizer->encode(line, ids);
+      all.push_back({{"text", line}, {"ids", ids}});
+    }
+    write_atomically(folder + "/expected.json", json_text(all));
+  }
+}
+
 std::string random_bytes(uint64_t key, size_t count) {
   std::string s;
   for (size_t i = 0; i < count; ++i) s.push_back(static_cast<char>(below(key, i, 256)));
