@@ -142,6 +142,7 @@ class Borrowed : public Technique {
   void update(Step& s, FunctionRef<void()> n) override { t_->update(s, n); }
   void after_step(Step& s) override { t_->after_step(s); }
   void evaluate(Session& s, FunctionRef<void()> n) override { t_->evaluate(s, n); }
+  void after_evaluation(const Progress& p, double loss) override { t_->after_evaluation(p, loss); }
   void serialize(Archive& a) override { t_->serialize(a); }
 
  private:
