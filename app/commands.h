@@ -12,6 +12,7 @@ int bench_command(const CommandLine& line);
 int plan_command(const CommandLine& line);
 int check_command(const CommandLine& line);
 int verify_command(const CommandLine& line);
+int average_command(const CommandLine& line);
 int compare_command(const CommandLine& line);
 int list_command(const CommandLine& line);
 int explain_command(const CommandLine& line);

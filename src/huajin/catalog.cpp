@@ -7,6 +7,7 @@
 #include "huajin/optim/averaging/lawa/lawa.h"
 #include "huajin/optim/averaging/lookahead/lookahead.h"
 #include "huajin/optim/averaging/swa/swa.h"
+#include "huajin/optim/averaging/twa/twa.h"
 #include "huajin/optim/large_batch/clip/clip.h"
 #include "huajin/optim/large_batch/lamb/lamb.h"
 #include "huajin/optim/large_batch/lars/lars.h"
@@ -85,6 +86,7 @@ void add_optim(Registry& r) {
   r.add<Ema, EmaConfig>("ema", "optim/averaging", "moving average of the weights for evaluation");
   r.add<Swa, SwaConfig>("swa", "optim/averaging", "equal average of the weights over the last part of the run");
   r.add<Lawa, LawaConfig>("lawa", "optim/averaging", "mean of the last snapshots of the weights");
+  r.add<Twa, TwaConfig>("twa", "optim/averaging", "snapshots, and at the end only the coefficients of their sum are trained");
   r.add<Lookahead, LookaheadConfig>("lookahead", "optim/averaging", "slow weights that follow the fast ones every k updates");
 }
 

@@ -4,8 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
-#include <filesystem>
 #include <set>
 
 #include "huajin/core/errors.h"
@@ -26,7 +24,9 @@ class Conformance : public testing::TestWithParam<std::string> {
 };
 
 // Averages that leave training alone and stand in for the weights in evaluations.
-bool acts_in_evaluation(const std::string& name) { return catalog().find(name)->box == "optim/averaging" && name != "lookahead"; }
+bool acts_in_evaluation(const std::string& name) {
+  return catalog().find(name)->box == "optim/averaging" && name != "lookahead" && name != "twa";
+}
 
 std::string data_name(bool text) { return text ? "tokens" : "vectors"; }
 
@@ -84,24 +84,11 @@ TEST_P(Conformance, ActsWhenItIsOn) {  // else the other tests try nothing
   for (const bool text : text_or_not(row())) EXPECT_NE(difference(train(with(row(), row().on, text), 2), train(without(text), 2)), "") << data_name(text);
 }
 
-class Folder {  // of the test, gone with it
- public:
-  Folder() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "huajin-conformance-XXXXXX").string();
-    path_ = mkdtemp(pattern.data());
-  }
-  ~Folder() { std::filesystem::remove_all(path_); }
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
-
 TEST_P(Conformance, ResumesBitForBit) {  // stopped twice, each part in a session of its own
   for (const bool text : text_or_not(row())) {
     TinyOptions options = with(row(), row().on, text);
     const Trace straight = train(options, 2);
-    Folder folder;
+    const TemporaryCheckpoints folder;
     options.checkpoints = folder.path();
     Trace parts;
     for (const int64_t end : {int64_t{3}, int64_t{8}, options.steps}) {
@@ -237,7 +224,7 @@ TEST(ConformanceAll, EverythingTogetherTrainsAndResumes) {
                      [](auto& a, auto& b) { return a.first == "importance_sampling" && b.first == "mixup"; });
     const Trace straight = train(options);
     EXPECT_LT(straight.losses.back(), straight.losses.front());
-    Folder folder;
+    const TemporaryCheckpoints folder;
     options.checkpoints = folder.path();
     {
       TinyRun run(options);

@@ -40,6 +40,7 @@ const std::vector<Row>& conformance_table() {
       {"swa", {{"start", 0.2}, {"statistics", 2}}, {{"start", 0.2}, {"statistics", 2}}},  // nor do these
       {"lawa", {{"every", 2}, {"snapshots", 3}, {"statistics", 2}}, {{"every", 2}, {"snapshots", 3}, {"statistics", 2}}},
       {"lookahead", {{"every", 3}}, {{"share", 1}}},
+      {"twa", {{"from", 0.2}, {"start", 0.6}, {"snapshots", 3}}, {{"start", 1}}},
       {"mixup", {{"alpha", 0.4}}, {{"alpha", 0}}, Data::kVectors},
       {"importance_sampling", {{"presample", 3}, {"threshold", 1}}, {{"presample", 1}}},
       {"stacking", {{"doublings", 1}, {"until", 0.5}}, {{"doublings", 0}}, Data::kText},

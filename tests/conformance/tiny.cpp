@@ -8,7 +8,9 @@
 #include <ATen/ops/tanh.h>
 
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
 
 #include "huajin/core/checkpoint.h"
 #include "huajin/core/communicator.h"
@@ -180,6 +182,12 @@ std::unique_ptr<Model> tiny_model(bool text, double drop) {
   }
   return model;
 }
+
+TemporaryCheckpoints::TemporaryCheckpoints() {
+  std::string pattern = (std::filesystem::temp_directory_path() / "huajin-conformance-XXXXXX").string();
+  path_ = mkdtemp(pattern.data());
+}
+TemporaryCheckpoints::~TemporaryCheckpoints() { std::filesystem::remove_all(path_); }
 
 TinyRun::TinyRun(const TinyOptions& o) {
   Recipe recipe;
