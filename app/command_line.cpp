@@ -81,6 +81,15 @@ void build_data(CLI::App& app, CommandLine& line) {
   app.add_option("--out", line.output, "file to write: tokenize: llm.c's .bin; pack: packed images");
 }
 
+void build_average(CLI::App& app, CommandLine& line) {
+  subject(app, line, "RUN", "runs, checkpoints, or folders of weights of one model; of one: what its evaluations see, an average included", 1, 1000);
+  app.add_option("--out", line.output, "folder to write: a Hugging Face layout, for --init-from")->required();
+  app.add_flag("--greedy", line.greedy, "leave out runs that make the mean worse on the validation split of the first");
+  app.add_option("--data", line.data, "other data to evaluate on, all of it (default: the validation split of the first run)");
+  app.add_option("--device", line.device, "auto, cpu or cuda");
+  app.add_option("--cache-dir", line.cache, "folder for what is made from the data and can be made again");
+}
+
 std::vector<CommandText> commands() {
   const Build recipe = recipe_options;
   const auto with_name = [](const char* help) -> Build {
@@ -118,6 +127,7 @@ std::vector<CommandText> commands() {
       {"check", "dry run: build and validate everything, 2 steps, 1 evaluation, 1 save, 1 load; leaves no files", recipe},
       {"verify", "prove every byte of a run's checkpoints", with("RUN", "run, checkpoint or folder of checkpoints", 1, 1)},
       {"compare", "two or more runs side by side", with("RUN", "names or folders of runs", 2, 8)},
+      {"average", "a model soup: the mean of the weights of finished runs, as a folder to start from", build_average},
       {"list", "techniques, optimizers, schedules, models or runs",
        with("WHAT", "techniques | optimizers | schedules | models | runs (default: all but runs)", 0, 1)},
       {"explain", "what a technique, model or recipe table is, and its keys", with("NAME", "such as adamw, llama, sam, batch", 1, 1)},
@@ -174,6 +184,7 @@ void check_values(const CommandLine& line) {
   if (line.steps < 1) refuse("--steps " + std::to_string(line.steps) + ": must be at least 1");
   if (line.seed < -1) refuse("--seed " + std::to_string(line.seed) + ": must be at least 0");
   if (line.command == "compare" && line.subjects.size() < 2) refuse("huajin compare " + line.subjects.front() + ": needs two or more RUNs");
+  if (line.command == "average" && line.output.empty()) refuse("--out: must name a folder that is not there yet");
   if (line.runs_folder.empty()) refuse("--runs-dir: must name a folder");
 }
 

@@ -28,6 +28,8 @@ struct CommandLine {
   // data
   std::string tokenizer = "bpe", output;
   int64_t vocabulary = 4096;
+  // average
+  bool greedy = false;
   // doctor
   bool fast = false;
 };

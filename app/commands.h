@@ -13,6 +13,7 @@ int bench_tokenizer(const CommandLine& line, const std::string& path);
 int plan_command(const CommandLine& line);
 int check_command(const CommandLine& line);
 int verify_command(const CommandLine& line);
+int average_command(const CommandLine& line);
 int compare_command(const CommandLine& line);
 int list_command(const CommandLine& line);
 int explain_command(const CommandLine& line);

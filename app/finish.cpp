@@ -28,7 +28,8 @@ void print_sample(Run& run) {
   options.seconds = std::min(left, 3.0);
   options.tokens = 300;
   fmt::print("\nwhat it writes:\n");
-  generate(run.session(), *run.inputs().tokenizer, "", options, [](std::string_view piece) { std::fwrite(piece.data(), 1, piece.size(), stdout); });
+  const auto write = [](std::string_view piece) { std::fwrite(piece.data(), 1, piece.size(), stdout); };
+  run.trainer().with_evaluated_weights([&] { generate(run.session(), *run.inputs().tokenizer, "", options, write); });
   fmt::print("\n\n");
 }
 

@@ -29,14 +29,16 @@ int generate_command(const CommandLine& line) {
   std::string text;
   const auto began = std::chrono::steady_clock::now();
   if (!line.json) std::fwrite(line.prompt.data(), 1, line.prompt.size(), stdout);
-  const int64_t made = generate(run->session(), *run->inputs().tokenizer, line.prompt, options, [&](std::string_view piece) {
+  const auto write = [&](std::string_view piece) {
     if (line.json) {
       text += piece;
     } else {
       std::fwrite(piece.data(), 1, piece.size(), stdout);
       std::fflush(stdout);
     }
-  });
+  };
+  int64_t made = 0;
+  run->trainer().with_evaluated_weights([&] { made = generate(run->session(), *run->inputs().tokenizer, line.prompt, options, write); });
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
   if (line.json)
     fmt::print("{}\n", json_text(Json{{"checkpoint", checkpoint},

@@ -4,6 +4,10 @@
 #include "huajin/data/sampling/importance_sampling/importance_sampling.h"
 #include "huajin/model/curriculum/stacking/stacking.h"
 #include "huajin/optim/averaging/ema/ema.h"
+#include "huajin/optim/averaging/lawa/lawa.h"
+#include "huajin/optim/averaging/lookahead/lookahead.h"
+#include "huajin/optim/averaging/swa/swa.h"
+#include "huajin/optim/averaging/twa/twa.h"
 #include "huajin/optim/large_batch/clip/clip.h"
 #include "huajin/optim/large_batch/lamb/lamb.h"
 #include "huajin/optim/large_batch/lars/lars.h"
@@ -14,14 +18,23 @@
 #include "huajin/optim/learning_rate/adan/adan.h"
 #include "huajin/optim/learning_rate/constant/constant.h"
 #include "huajin/optim/learning_rate/cosine/cosine.h"
+#include "huajin/optim/learning_rate/cosine_restarts/cosine_restarts.h"
+#include "huajin/optim/learning_rate/cyclic/cyclic.h"
+#include "huajin/optim/learning_rate/exponential/exponential.h"
+#include "huajin/optim/learning_rate/layer_decay/layer_decay.h"
 #include "huajin/optim/learning_rate/linear/linear.h"
 #include "huajin/optim/learning_rate/lion/lion.h"
 #include "huajin/optim/learning_rate/muon/muon.h"
 #include "huajin/optim/learning_rate/nadamw/nadamw.h"
+#include "huajin/optim/learning_rate/one_cycle/one_cycle.h"
+#include "huajin/optim/learning_rate/plateau/plateau.h"
+#include "huajin/optim/learning_rate/polynomial/polynomial.h"
 #include "huajin/optim/learning_rate/radam/radam.h"
+#include "huajin/optim/learning_rate/rex/rex.h"
 #include "huajin/optim/learning_rate/rmsprop/rmsprop.h"
 #include "huajin/optim/learning_rate/sgd/sgd.h"
 #include "huajin/optim/learning_rate/sophia/sophia.h"
+#include "huajin/optim/learning_rate/step/step.h"
 #include "huajin/optim/learning_rate/wsd/wsd.h"
 #include "huajin/optim/objective/label_smoothing/label_smoothing.h"
 #include "huajin/optim/objective/sam/sam.h"
@@ -60,10 +73,23 @@ void add_optim(Registry& r) {
   r.add<WsdSchedule, WsdScheduleConfig>("wsd", rate, "constant, then a short cool-down", PartOfRun::kSchedule);
   r.add<Lars, LarsConfig>("lars", "optim/large_batch", "momentum, each matrix's step sized by its norm", PartOfRun::kOptimizer);
   r.add<Lamb, LambConfig>("lamb", "optim/large_batch", "Adam, each matrix's step sized by its norm", PartOfRun::kOptimizer);
+  r.add<RexSchedule, RexScheduleConfig>("rex", rate, "falls slowly at first and fast at last", PartOfRun::kSchedule);
+  r.add<StepSchedule, StepScheduleConfig>("step", rate, "drops at milestones", PartOfRun::kSchedule);
+  r.add<ExponentialSchedule, ExponentialScheduleConfig>("exponential", rate, "the same ratio from update to update", PartOfRun::kSchedule);
+  r.add<PolynomialSchedule, PolynomialScheduleConfig>("polynomial", rate, "a power of what is left of the budget", PartOfRun::kSchedule);
+  r.add<CosineRestartsSchedule, CosineRestartsScheduleConfig>("cosine_restarts", rate, "half cosines, each longer than the one before", PartOfRun::kSchedule);
+  r.add<OneCycleSchedule, OneCycleScheduleConfig>("one_cycle", rate, "a long rise to a high peak and a longer fall", PartOfRun::kSchedule);
+  r.add<CyclicSchedule, CyclicScheduleConfig>("cyclic", rate, "up and down several times", PartOfRun::kSchedule);
+  r.add<PlateauSchedule, PlateauScheduleConfig>("plateau", rate, "falls when evaluations stop improving", PartOfRun::kSchedule);
+  r.add<LayerDecay, LayerDecayConfig>("layer_decay", rate, "smaller rates for blocks further from the head");
   r.add<Clip, ClipConfig>("clip", "optim/large_batch", "bound on the gradient's global norm or elements");
   r.add<LabelSmoothing, LabelSmoothingConfig>("label_smoothing", "optim/objective", "part of the target spread over all classes");
   r.add<Sam, SamConfig>("sam", "optim/objective", "gradient at the worst point nearby");
   r.add<Ema, EmaConfig>("ema", "optim/averaging", "moving average of the weights for evaluation");
+  r.add<Swa, SwaConfig>("swa", "optim/averaging", "equal average of the weights over the last part of the run");
+  r.add<Lawa, LawaConfig>("lawa", "optim/averaging", "mean of the last snapshots of the weights");
+  r.add<Twa, TwaConfig>("twa", "optim/averaging", "snapshots, and at the end only the coefficients of their sum are trained");
+  r.add<Lookahead, LookaheadConfig>("lookahead", "optim/averaging", "slow weights that follow the fast ones every k updates");
 }
 
 }  // namespace

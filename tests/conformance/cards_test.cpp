@@ -99,10 +99,10 @@ TEST(Cards, AreCompleteAndTheirTablesAreTheFields) {
   }
 }
 
-// Parts of the engine that the survey counts as techniques have cards as well.
+// Parts of the engine and of the program that the survey counts as techniques have cards as well.
 TEST(Cards, OfTheEngineAreComplete) {
   for (const char* folder : {"system/optimization/accumulation", "system/optimization/rematerialization", "system/optimization/mixed_precision",
-                             "system/data/data_parallel"}) {
+                             "system/data/data_parallel", "optim/averaging/soup"}) {
     const std::string card = read_all(source_folder() / folder / "README.md");
     ASSERT_FALSE(card.empty()) << folder;
     expect_sections(card, folder);

@@ -1,4 +1,4 @@
-// Release gates of the engine that hold with any technique in the recipe: splits (G-1), non-finite (G-4), recomputation (G-7).
+// Release gates of the engine that hold with any technique in the recipe: splits (G-1), non-finite (G-4), branches of a stable run (G-6), recomputation (G-7).
 #include <ATen/TensorOperators.h>
 #include <gtest/gtest.h>
 
@@ -57,6 +57,44 @@ TEST(Splits, DoNotChangeSgdInFloat32) {  // AdamW forgives a wrong scale and amp
     options.techniques = {{"clip", {{"norm", 0.5}}}};
     expect_splits(options, 1e-6);
   }
+}
+
+// One stable run, its checkpoints cooled down for several budgets: each equals the run that had that budget from the start, bit for bit.
+TEST(WsdBranches, EqualTheFullRuns) {
+  for (const bool text : {true, false})
+    for (const char* shape : {"linear", "one_minus_sqrt"}) {
+      TinyOptions options = without(text);
+      options.optimizer = {"adamw", {{"learning_rate", 0.02}}};
+      options.schedule = {"wsd", {{"warmup_steps", 3}, {"cooldown", 0.25}, {"shape", shape}}};
+      TinyOptions stable = options;
+      stable.steps = 64;  // stable until 48
+      const TemporaryCheckpoints folder;
+      stable.checkpoints = folder.path();
+      TinyRun trunk(stable);
+      Trace trunk_trace;
+      for (const int64_t budget : {16, 40}) {
+        while (trunk.trainer().state().progress.step < budget * 3 / 4) {
+          trunk.trainer().step();
+          trunk_trace.take(trunk);
+        }
+        trunk.save();
+        options.steps = budget;
+        const Trace full = train(options);
+        TinyOptions cooled = options;
+        cooled.checkpoints = folder.path();
+        TinyRun branch(cooled);
+        ASSERT_TRUE(branch.resume());
+        EXPECT_EQ(branch.trainer().state().progress.step, budget * 3 / 4);
+        Trace trace = trunk_trace;
+        while (branch.trainer().state().progress.step < budget) {
+          branch.trainer().step();
+          trace.take(branch);
+        }
+        EXPECT_LT(branch.session().optimizer().learning_rate(), 0.02 * 0.6);
+        trace.finish(branch);
+        EXPECT_EQ(difference(trace, full), "") << shape << ", " << budget << " steps";
+      }
+    }
 }
 
 TEST(Splits, AreSeenWhenTheyMatter) {  // the comparison can fail: another batch is not the same

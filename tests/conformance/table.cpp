@@ -25,10 +25,23 @@ const std::vector<Row>& conformance_table() {
       {"linear", {{"warmup", 0.1}}, {{"final", 1}}},
       {"cosine", {{"warmup_steps", 2}}, {{"final", 1}}},
       {"wsd", {{"cooldown", 0.5}}, {{"final", 1}}},
+      {"rex", {{"warmup", 0.1}}, {{"final", 1}}},
+      {"step", {{"milestones", "0.3, 0.6"}, {"factor", 0.5}}, {{"factor", 1}}},
+      {"exponential", {{"final", 0.1}}, {{"final", 1}}},
+      {"polynomial", {{"power", 2}}, {{"final", 1}}},
+      {"cosine_restarts", {{"cycles", 2}}, {{"final", 1}}},
+      {"one_cycle", {{"start", 0.2}}, {{"start", 1}, {"final", 1}}},
+      {"cyclic", {{"cycles", 2}}, {{"least", 1}}},
+      {"plateau", {{"factor", 0.5}, {"patience", 0}, {"threshold", 0.5}}, {{"factor", 1}}},  // few evaluations halve the loss
+      {"layer_decay", {{"decay", 0.7}}, {{"decay", 1}}},
       {"clip", {{"norm", 0.1}}, {{"norm", 1e30}}},
       {"label_smoothing", {{"mass", 0.1}}, {{"mass", 0}}},
       {"sam", {{"rho", 0.05}}, {{"rho", 0}}},
       {"ema", {{"decay", 0.8}}, {{"decay", 0.8}}},  // it never changes training, so on is off
+      {"swa", {{"start", 0.2}, {"statistics", 2}}, {{"start", 0.2}, {"statistics", 2}}},  // nor do these
+      {"lawa", {{"every", 2}, {"snapshots", 3}, {"statistics", 2}}, {{"every", 2}, {"snapshots", 3}, {"statistics", 2}}},
+      {"lookahead", {{"every", 3}}, {{"share", 1}}},
+      {"twa", {{"from", 0.2}, {"start", 0.6}, {"snapshots", 3}}, {{"start", 1}}},
       {"mixup", {{"alpha", 0.4}}, {{"alpha", 0}}, Data::kVectors},
       {"importance_sampling", {{"presample", 3}, {"threshold", 1}}, {{"presample", 1}}},
       {"stacking", {{"doublings", 1}, {"until", 0.5}}, {{"doublings", 0}}, Data::kText},

@@ -8,7 +8,9 @@
 #include <ATen/ops/tanh.h>
 
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
 
 #include "huajin/core/checkpoint.h"
 #include "huajin/core/communicator.h"
@@ -142,6 +144,7 @@ class Borrowed : public Technique {
   void update(Step& s, FunctionRef<void()> n) override { t_->update(s, n); }
   void after_step(Step& s) override { t_->after_step(s); }
   void evaluate(Session& s, FunctionRef<void()> n) override { t_->evaluate(s, n); }
+  void after_evaluation(const Progress& p, double loss) override { t_->after_evaluation(p, loss); }
   void serialize(Archive& a) override { t_->serialize(a); }
 
  private:
@@ -179,6 +182,12 @@ std::unique_ptr<Model> tiny_model(bool text, double drop) {
   }
   return model;
 }
+
+TemporaryCheckpoints::TemporaryCheckpoints() {
+  std::string pattern = (std::filesystem::temp_directory_path() / "huajin-conformance-XXXXXX").string();
+  path_ = mkdtemp(pattern.data());
+}
+TemporaryCheckpoints::~TemporaryCheckpoints() { std::filesystem::remove_all(path_); }
 
 TinyRun::TinyRun(const TinyOptions& o) {
   Recipe recipe;

@@ -36,6 +36,17 @@ Choice choice_of(const Named& named);
 std::shared_ptr<Source> tiny_source(bool text);
 std::unique_ptr<Model> tiny_model(bool text, double drop);
 
+class TemporaryCheckpoints {  // a folder of the test, gone with it
+ public:
+  TemporaryCheckpoints();
+  ~TemporaryCheckpoints();
+  TemporaryCheckpoints(const TemporaryCheckpoints&) = delete;
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
 class TinyRun {
  public:
   explicit TinyRun(const TinyOptions& options);

@@ -10,7 +10,7 @@ namespace {
 
 TEST(CliHelp, EveryCommandAnswersWithinAThirdOfASecond) {
   for (auto* command :
-       {"", "train", "resume", "eval", "bench", "generate", "plan", "check", "verify", "compare", "list", "explain", "data", "doctor"}) {
+       {"", "train", "resume", "eval", "bench", "generate", "plan", "check", "verify", "compare", "average", "list", "explain", "data", "doctor"}) {
     double fastest = 10;
     for (int i = 0; i < 3 && fastest > 0.3; ++i) {  // a busy machine may hold one up
       const Ran ran = *command == 0 ? run_huajin({"--help"}) : run_huajin({command, "--help"});
@@ -41,6 +41,7 @@ TEST(CliHelp, MistakesAreNamedWithTheNearest) {
       {{"train", "--seed", "-5"}, "at least 0"},
       {{"eval"}, "RUN"},
       {{"compare", "one"}, "RUN"},
+      {{"average", "one"}, "--out"},
       {{"generate", "--temperature", "-1"}, "--temperature"},
       {{"generate", "--top-p", "0"}, "--top-p"},
       {{"generate", "--top-k", "-3"}, "--top-k"},

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "huajin/core/errors.h"
 #include "huajin/core/logits.h"
@@ -474,21 +475,20 @@ bool BlockExecution::read_first_pass(Step& step, Sums& sums) {
   return std::isfinite(loss);
 }
 
-void BlockExecution::settle(Step& step) {
+// The mean of what was recorded of each statistic, over micro-batches and ranks.
+void BlockExecution::each_statistic(std::vector<EngineForward::Recorded> recorded, FunctionRef<void(size_t id, const Tensor& mean)> see) {
   auto& table = session_.table();
   auto& comm = session_.communicator();
   std::map<int, std::pair<Tensor, double>> sums;
-  for (auto& r : recorded_) {
+  for (auto& r : recorded) {
     auto& [sum, count] = sums[r.id];
     const Tensor part = r.mean.to(at::kDouble) * r.count;
     sum = sum.defined() ? sum + part : part;
     count += r.count;
   }
-  recorded_.clear();
   at::NoGradGuard off;
   for (size_t id = 0; id < table.entries.size(); ++id) {
-    const double momentum = table.entries[id].weight->options.momentum;
-    if (momentum <= 0) continue;
+    if (table.entries[id].weight->options.momentum <= 0) continue;
     auto found = sums.find(static_cast<int>(id));
     Tensor sum = found != sums.end() ? found->second.first : at::zeros(table.parameters[id].value.sizes(), at::kDouble);
     double count[1] = {found != sums.end() ? found->second.second : 0};
@@ -497,12 +497,31 @@ void BlockExecution::settle(Step& step) {
       comm.sum(sum);
       comm.sum(count);
     }
-    if (count[0] == 0) continue;
-    Tensor& value = table.parameters[id].value;
-    const Tensor mean = (sum / count[0]).to(value.scalar_type());
-    step.records[table.entries[id].name] = mean;
-    value.mul_(1 - momentum).add_(mean, momentum);
+    if (count[0] > 0) see(id, (sum / count[0]).to(table.parameters[id].value.scalar_type()));
   }
+}
+
+void BlockExecution::settle(Step& step) {
+  auto& table = session_.table();
+  each_statistic(std::exchange(recorded_, {}), [&](size_t id, const Tensor& mean) {
+    const double momentum = table.entries[id].weight->options.momentum;
+    step.records[table.entries[id].name] = mean;
+    table.parameters[id].value.mul_(1 - momentum).add_(mean, momentum);
+  });
+}
+
+void BlockExecution::estimate_statistics(std::span<const Batch> batches, const Progress& progress) {
+  at::NoGradGuard off;
+  auto& comm = session_.communicator();
+  publish();
+  std::vector<EngineForward::Recorded> recorded;
+  for (const Batch& batch : batches)
+    for (Batch& micro : cut_batch(batch, comm.rank(), comm.ranks(), session_.options().micro_rows)) {
+      Flight flight;
+      begin_score(flight, micro, progress, true);
+      for (auto& r : flight.forward.recorded) recorded.push_back(std::move(r));
+    }
+  each_statistic(std::move(recorded), [&](size_t id, const Tensor& mean) { session_.table().parameters[id].value.copy_(mean); });
 }
 
 Tensor BlockExecution::score(const Batch& batch, const Progress& progress, bool training) {

@@ -24,6 +24,7 @@ class BlockExecution : public Execution, private GradientSink {
   bool gradients(Step& step, Pass pass) override;
   void settle(Step& step) override;
   Tensor score(const Batch& batch, const Progress& progress, bool training) override;
+  void estimate_statistics(std::span<const Batch> batches, const Progress& progress) override;
   Evaluated evaluate(const Examples& examples) override;
   Tensor logits(const Tensor& inputs, Cache* cache, int64_t position) override;
   void rebuilt() override;
@@ -49,6 +50,7 @@ class BlockExecution : public Execution, private GradientSink {
   void publish();
   void begin(Flight& flight, Examples examples, const Progress& progress, uint64_t noise, bool training);
   void run_forward(Flight& flight, bool keep);
+  void each_statistic(std::vector<EngineForward::Recorded> recorded, FunctionRef<void(size_t id, const Tensor& mean)> see);
   void begin_score(Flight& flight, const Batch& micro, const Progress& progress, bool training);
   Outputs outputs_of(Flight& flight);
   Loss chain(size_t technique, const Outputs& out, const Examples& in) const;

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -35,6 +36,8 @@ class Execution {
   virtual void settle(Step&) {}
   // Data term a counted item, forward only: [B, T] or [B], the same on every rank.
   virtual Tensor score(const Batch& batch, const Progress& progress, bool training) = 0;
+  // Running statistics become the means of what layers record over these batches, forward only, with the weights as they are.
+  virtual void estimate_statistics(std::span<const Batch>, const Progress&) {}
   // Forward only, on loaded examples of this rank; not reduced over ranks.
   virtual Evaluated evaluate(const Examples& examples) = 0;
   // Logits of these inputs; with a cache for generation.

@@ -13,6 +13,7 @@
 #include "huajin/core/block_execution.h"
 #include "huajin/core/errors.h"
 #include "huajin/core/keyed.h"
+#include "huajin/core/put_back.h"
 #include "huajin/core/rng.h"
 
 namespace huajin {
@@ -161,6 +162,21 @@ Tensor RunSession::norm() {
 Tensor RunSession::amax(const Parameter&, const Tensor& working) { return working.abs().amax(); }
 
 Tensor RunSession::score(const Batch& batch, bool training_mode) { return execution_->score(batch, progress_, training_mode); }
+
+void RunSession::with_fresh_statistics(const Draw& draw, int64_t batches, FunctionRef<void()> next) {
+  PutBack statistics;
+  for (size_t id = 0; id < table_.entries.size(); ++id)
+    if (table_.entries[id].weight->options.momentum > 0) statistics.keep(table_.parameters[id].value);
+  if (statistics.empty()) return next();
+  std::vector<Batch> drawn;
+  Progress at = progress_;
+  for (int64_t i = 0; i < batches; ++i) {
+    at.examples = i * draw.rows, at.tokens = i * draw.rows * source_->units_per_row(draw.length);
+    drawn.push_back(loader_->draw(draw, at));
+  }
+  execution_->estimate_statistics(drawn, progress_);
+  next();
+}
 
 Tensor RunSession::all_reduce(Tensor tensor, Axis axis) {
   if (axis == Axis::kData) communicator_->sum(tensor);

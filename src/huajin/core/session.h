@@ -59,6 +59,7 @@ class RunSession : public Session {
   Tensor whole(const Parameter&, const Tensor& slice) override { return slice; }
   Tensor cut(const Parameter&, const Tensor& whole) override { return whole; }
   Tensor score(const Batch&, bool training_mode) override;
+  void with_fresh_statistics(const Draw& batch, int64_t batches, FunctionRef<void()> next) override;
   Tensor all_reduce(Tensor, Axis) override;
   void rebuild(const Rebuild&) override;
   void roll_back(std::string_view why) override;

@@ -145,6 +145,7 @@ enum Need : Needs {
   kChangesModel = 128,    // Session::rebuild()
   kMovesWeights = 256,    // writes values outside the optimizer: the engine watches their version
   kIslands = 512,         // the island axis
+  kEvaluations = 1024,    // after_evaluation() between steps: evaluation.every in steps
 };
 
 // One verb a kind of state, for saving and loading alike; names are within the technique.
@@ -171,6 +172,7 @@ class Technique {
   virtual void update(Step&, FunctionRef<void()> next) { next(); }
   virtual void after_step(Step&) {}
   virtual void evaluate(Session&, FunctionRef<void()> next) { next(); }  // also around export and best-checkpoint
+  virtual void after_evaluation(const Progress&, double loss) {}  // a complete one: validation loss, the same on every rank; before a checkpoint of the same step
   virtual void serialize(Archive&) {}
 };
 
@@ -230,6 +232,9 @@ class Session {
   virtual Tensor whole(const Parameter&, const Tensor& slice) = 0;
   virtual Tensor cut(const Parameter&, const Tensor& whole) = 0;
   virtual Tensor score(const Batch&, bool training_mode) = 0;             // [B, T] or [B] data term, forward only
+  // While next() runs, running statistics (Role::kStatistic) are those of the weights as they now are: means over so many batches from the beginning of
+  // the training data. Then they are as they were. A model without any: next() alone.
+  virtual void with_fresh_statistics(const Draw& batch, int64_t batches, FunctionRef<void()> next) { next(); }
   virtual Tensor all_reduce(Tensor, Axis) = 0;
   virtual void rebuild(const Rebuild&) = 0;
   virtual void roll_back(std::string_view why) = 0;  // newest verified checkpoint; draw and examples go on

@@ -236,6 +236,8 @@ Evaluation Trainer::evaluate() {
   state_.evaluation_seconds = std::max(result.complete ? result.seconds : 0.0, result.complete ? 0.0 : state_.evaluation_seconds);
   if (result.complete) state_.best_loss = std::min(state_.best_loss, result.loss);
   if (result.complete) state_.evaluated_step = state_.progress.step, state_.evaluated_loss = result.loss;
+  if (result.complete)
+    for (auto& technique : session_.techniques()) technique->after_evaluation(state_.progress, result.loss);
   for (auto* observer : observers_) observer->on_evaluation(state_.progress, result.loss, result.bits_per_byte, result.accuracy);
   result_.evaluation = result;
   result_.evaluated = true;
@@ -262,15 +264,20 @@ bool Trainer::checkpoint_due() const {
   return options_.checkpoint_every_seconds > 0 && budget_.elapsed() - last_save_seconds_ >= options_.checkpoint_every_seconds;
 }
 
-// One batch tells what the whole evaluation will cost.
+// One batch tells what the whole evaluation will cost; what techniques do around it (statistics estimated anew) counts once.
 void Trainer::measure_evaluation() {
   if (validation_ == nullptr || validation_->batches() == 0) return;
   const double began = now();
-  session_.execution().evaluate(validation_->batch(0));
-  const double first = now() - began;
-  session_.execution().evaluate(validation_->batch(std::min<int64_t>(1, validation_->batches() - 1)));
-  const double second = now() - began - first;  // warm
-  state_.evaluation_seconds = std::min(first, second) * static_cast<double>(validation_->batches()) / session_.communicator().ranks();
+  double first = 0, second = 0;
+  evaluate_through(0, [&] {
+    const double inside = now();
+    session_.execution().evaluate(validation_->batch(0));
+    first = now() - inside;
+    session_.execution().evaluate(validation_->batch(std::min<int64_t>(1, validation_->batches() - 1)));
+    second = now() - inside - first;  // warm
+  });
+  const double around = now() - began - first - second;
+  state_.evaluation_seconds = around + std::min(first, second) * static_cast<double>(validation_->batches()) / session_.communicator().ranks();
 }
 
 void Trainer::require_time() const {

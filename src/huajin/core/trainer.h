@@ -77,6 +77,8 @@ class Trainer {
   // One optimizer step. Public for tests and for those who write their own loop.
   void step();
   Evaluation evaluate();
+  // With the weights that evaluations see: averages stand in, and go again afterwards.
+  void with_evaluated_weights(FunctionRef<void()> inside) { evaluate_through(0, inside); }
   const TrainerState& state() const { return state_; }
   Budget& budget() { return budget_; }
   double last_loss() const { return last_loss_; }

@@ -113,6 +113,10 @@ Run::Run(Recipe recipe, RunInputs inputs, RunPlace place) : recipe_(std::move(re
   session_->model_maker = [this, from = place.init_from] { return make_model(recipe_, inputs_, from); };
   session_->build();
   session_->schedule().check(options.limits.steps);
+  for (auto& technique : session_->techniques())
+    if ((technique->needs() & kEvaluations) && (options.evaluate_every_steps == 0 || !inputs_.validation))
+      throw UserError(fmt::format("evaluation.every=\"{}\": {} depends on evaluations between steps; set a number of them, for instance evaluation.every=\"100step\"",
+                                  recipe_.evaluation.every, technique->name()));
   if (!place.init_from.empty()) load_model_folder(*session_, place.init_from);
   if (!place.checkpoints.empty() && recipe_.checkpoint.every != "never") {
     KeeperOptions keeper;

@@ -1,4 +1,4 @@
-// What every schedule of the catalog must do, tried on each of its cases in tests/golden/schedules.json. Laws of one schedule are in its own folder.
+// What every schedule of the catalog that is a function of progress must do, tried on each of its cases in tests/golden/schedules.json. Laws of one schedule are in its own folder.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -17,7 +17,7 @@ using Options = nlohmann::json;
 std::vector<std::string> schedule_names() {
   std::vector<std::string> names;
   for (auto& entry : catalog().entries())
-    if (entry.part == PartOfRun::kSchedule) names.push_back(entry.name);
+    if (entry.part == PartOfRun::kSchedule && entry.name != "plateau") names.push_back(entry.name);  // that one depends on what evaluations saw
   return names;
 }
 
