@@ -12,10 +12,10 @@ namespace huajin {
 struct DataFacts {
   bool images = false;
   bool digits = false;  // IDX files: grey, and not the same when mirrored
-  int64_t side = 0;     // shorter side of the first image in a class folder; 0: not known
   double bytes = 0;     // of all files
   bool utf8 = true;     // of the first megabyte: valid, and without NUL
   double distinct = 0;  // characters in it
+  int64_t side = 0;     // shorter side of the first image in a class folder; 0: not known
 };
 // Looks at names, sizes and the first megabyte. Never throws for what is wrong with the data: opening it says that better.
 DataFacts inspect_data(const DataSettings& data);
