@@ -24,10 +24,12 @@ Tensor TextSource::ids(uint64_t seed, int64_t at, int64_t rows, int64_t length) 
   if (length < 1 || page_ % length != 0)
     throw UserError(fmt::format("batch.length: a row of {} tokens does not divide the page of {}; use lengths that divide the longest", length, page_));
   const auto spare = static_cast<uint64_t>(static_cast<int64_t>(tokens_.size()) - 1 - pages_ * page_ + 1);  // phases that leave room for all pages
+  // Where lengths change, the next row of the new length begins: no row reaches into another page, which lies elsewhere in the epoch's order.
+  const int64_t start = (at + length - 1) / length * length;
   Tensor out = at::empty({rows}, at::kLong);
   auto* to = out.mutable_data_ptr<int64_t>();
   for (int64_t r = 0; r < rows; ++r) {
-    const int64_t position = at + r * length, epoch = position / size(), within = position % size();
+    const int64_t position = start + r * length, epoch = position / size(), within = position % size();
     const uint64_t key = mix(seed, static_cast<uint64_t>(Purpose::kOrder), static_cast<uint64_t>(epoch));
     const auto page = static_cast<int64_t>(permuted(key, static_cast<uint64_t>(within / page_), static_cast<uint64_t>(pages_)));
     to[r] = static_cast<int64_t>(below(key, 0, spare)) + page * page_ + within % page_;

@@ -79,6 +79,16 @@ TEST(TextSource, ChangedLengthContinuesTheStream) {
   EXPECT_THROW(source.ids(3, 0, 1, 16), UserError);
 }
 
+TEST(TextSource, NoRowReachesIntoAnotherPageWhereverTheLengthChanged) {
+  const TextSource source(counting(203), 203, 8, "text");
+  for (const int64_t length : {8, 4, 2})
+    for (int64_t at = 0; at < 2 * source.size(); at += 2) {
+      const auto targets = targets_of(source, 7, at, 1, length), page = targets_of(source, 7, at / 8 * 8, 1, 8), next = targets_of(source, 7, at / 8 * 8 + 8, 1, 8);
+      const auto& from = at % 8 + length > 8 ? next : page;
+      EXPECT_TRUE(std::search(from.begin(), from.end(), targets.begin(), targets.end()) != from.end()) << "at " << at << ", length " << length;
+    }
+}
+
 TEST(TextSource, FewerTokensThanARowNamesBothNumbers) {
   for (const int64_t n : {0, 1, 7, 8}) {
     try {
