@@ -32,7 +32,7 @@ TEST(CliHelp, MistakesAreNamedWithTheNearest) {
       {{"trian"}, "did you mean \"train\""},
       {{"frobnicate"}, "there are train, resume"},
       {{"train", "--bugdet", "3s"}, "did you mean --budget"},
-      {{"train", "--seed", "one"}, "must be a number"},
+      {{"train", "--seed", "one"}, "must be a whole number"},
       {{"train", "extra"}, "one argument too many"},
       {{"train", "--data"}, "--data"},
       {{"train", "--device", "tpu"}, "auto, cpu or cuda"},
