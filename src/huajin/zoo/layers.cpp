@@ -2,14 +2,12 @@
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/layer_norm.h>
-#include <ATen/ops/addmm.h>
-#include <ATen/ops/linear.h>
-#include <ATen/ops/mm.h>
 
 #include <cmath>
 
 #include "huajin/core/errors.h"
 #include "huajin/zoo/fused.h"
+#include "huajin/zoo/product.h"
 
 namespace huajin {
 namespace {
@@ -41,25 +39,9 @@ std::unique_ptr<Linear> Linear::rows(int64_t in, int64_t out, Options options) {
   return std::make_unique<Linear>(in, out, options);
 }
 
-namespace {
-
-// x W + b for W [in, out], as one product of matrices: its backward makes the gradient in W's own layout. Through linear(x, W^T) it comes transposed, and autograd copies
-// it into shape, 85 M numbers a step of GPT-2 124M.
-Tensor product_in_out(const Tensor& x, const Tensor& w, const Tensor& bias) {
-  auto shape = x.sizes().vec();
-  shape.back() = w.size(1);
-  const Tensor rows = x.reshape({-1, w.size(0)});
-  return (bias.defined() ? at::addmm(bias, rows, w) : at::mm(rows, w)).view(shape);
-}
-
-}  // namespace
-
 Tensor Linear::forward(Forward& f, const Tensor& x) const {
   const Tensor& w = f[weight_];
-  const auto product = [&](const Tensor& input, const Tensor& bias) {
-    if (options_.transposed) return product_in_out(input, w, bias);
-    return bias.defined() ? at::linear(input, w, bias) : at::linear(input, w);
-  };
+  const auto product = [&](const Tensor& input, const Tensor& bias) { return linear(input, w, bias, options_.transposed); };
   const Tensor bias = bias_ ? f[*bias_] : Tensor();
   if (options_.cut == Cut::kInputs && f.ranks > 1) {  // partial sums: the bias is added once, after they met
     const Tensor y = f.leave(product(x, Tensor()));
