@@ -127,6 +127,11 @@ std::vector<CommandText> commands() {
       {"check", "dry run: build and validate everything, 2 steps, 1 evaluation, 1 save, 1 load; leaves no files", recipe},
       {"verify", "prove every byte of a run's checkpoints", with("RUN", "run, checkpoint or folder of checkpoints", 1, 1)},
       {"compare", "two or more runs side by side", with("RUN", "names or folders of runs", 2, 8)},
+      {"report", "curves, results and recipes of runs as one HTML file that needs no network",
+       [](CLI::App& app, CommandLine& line) {
+         subject(app, line, "RUN", "names or folders of runs, finished or not", 1, 1000);
+         app.add_option("--out", line.output, "file to write (default: report.html in the folder of the first run)");
+       }},
       {"average", "a model soup: the mean of the weights of finished runs, as a folder to start from", build_average},
       {"list", "techniques, optimizers, schedules, models or runs",
        with("WHAT", "techniques | optimizers | schedules | models | runs (default: all but runs)", 0, 1)},

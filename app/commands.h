@@ -15,6 +15,7 @@ int check_command(const CommandLine& line);
 int verify_command(const CommandLine& line);
 int average_command(const CommandLine& line);
 int compare_command(const CommandLine& line);
+int report_command(const CommandLine& line);
 int list_command(const CommandLine& line);
 int explain_command(const CommandLine& line);
 int data_command(const CommandLine& line);

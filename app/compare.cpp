@@ -2,12 +2,11 @@
 #include <fmt/format.h>
 
 #include <cstdio>
-#include <map>
 #include <nlohmann/json.hpp>
-#include <set>
-#include <sstream>
 
 #include "app/commands.h"
+#include "app/report_page.h"
+#include "app/run_files.h"
 #include "huajin/core/errors.h"
 #include "huajin/io/json.h"
 #include "huajin/io/run_folder.h"
@@ -15,34 +14,10 @@
 namespace huajin {
 namespace {
 
-struct ComparedRun {
-  std::string name;
-  Json result;
-  std::map<std::string, std::string> recipe;  // "batch.rows" -> "8"
-};
-
-// A resolved recipe has one key a line.
-std::map<std::string, std::string> flat_recipe(const std::string& text) {
-  std::map<std::string, std::string> keys;
-  std::istringstream lines(text);
-  std::string table;
-  for (std::string line; std::getline(lines, line);) {
-    if (line.empty() || line[0] == '#') continue;
-    if (line[0] == '[') {
-      table = line.substr(1, line.find(']') - 1) + ".";
-      continue;
-    }
-    const size_t equals = line.find(" = ");
-    if (equals != std::string::npos) keys[table + line.substr(0, equals)] = line.substr(equals + 3);
-  }
-  return keys;
-}
-
-ComparedRun read_run(const std::string& runs, const std::string& given) {
+ReportedRun read_run(const std::string& runs, const std::string& given) {
   const std::string folder = find_run(runs, given);
   if (!exists(folder + "/result.json")) throw UserError(folder + ": has no result.json: the run did not end; huajin resume " + given + " ends it");
-  return {given, read_json(folder + "/result.json"),
-          exists(folder + "/recipe.toml") ? flat_recipe(read_file(folder + "/recipe.toml")) : std::map<std::string, std::string>{}};
+  return {given, read_json(folder + "/result.json"), recipe_keys(folder), {}};
 }
 
 std::string cell(const Json& result, const char* key) {
@@ -62,17 +37,9 @@ void print_row(const std::string& head, const std::vector<std::string>& cells) {
 }  // namespace
 
 int compare_command(const CommandLine& line) {
-  std::vector<ComparedRun> runs;
+  std::vector<ReportedRun> runs;
   for (auto& subject : line.subjects) runs.push_back(read_run(line.runs_folder, subject));
-  std::set<std::string> keys;
-  for (auto& run : runs)
-    for (auto& [key, value] : run.recipe) keys.insert(key);
-  std::map<std::string, std::vector<std::string>> differ;
-  for (auto& key : keys) {
-    std::vector<std::string> values;
-    for (auto& run : runs) values.push_back(run.recipe.contains(key) ? run.recipe.at(key) : "-");
-    if (std::set<std::string>(values.begin(), values.end()).size() > 1) differ[key] = values;
-  }
+  const auto differ = recipe_differences(runs);
   if (line.json) {
     Json out{{"differ", differ}, {"runs", Json::array()}};
     for (auto& run : runs) out["runs"].push_back({{"run", run.name}, {"result", run.result}});

@@ -30,10 +30,12 @@ double since(Clock::time_point start) { return std::chrono::duration<double>(Clo
   }
   setenv("TERM", "dumb", 1);
   for (auto& [key, value] : how.environment) setenv(key.c_str(), value.c_str(), 1);
-  std::vector<char*> pointers{const_cast<char*>(HUAJIN_PROGRAM)};
+  std::vector<char*> pointers;
+  for (auto& word : how.launcher) pointers.push_back(const_cast<char*>(word.c_str()));
+  pointers.push_back(const_cast<char*>(HUAJIN_PROGRAM));
   for (auto& argument : arguments) pointers.push_back(const_cast<char*>(argument.c_str()));
   pointers.push_back(nullptr);
-  execv(HUAJIN_PROGRAM, pointers.data());
+  execvp(pointers.front(), pointers.data());
   _exit(127);
 }
 

@@ -19,6 +19,7 @@ struct HowToRun {
   std::map<std::string, std::string> environment;
   double timeout_seconds = 120;          // then it is killed and the code is -SIGKILL
   uint64_t memory_bytes = 0;             // limit of the address space; 0: none
+  std::vector<std::string> launcher;     // a program that starts it, with its arguments: mpirun -n 4
   std::function<void(pid_t)> meanwhile;  // called once the process runs, from another thread
 };
 Ran run_huajin(const std::vector<std::string>& arguments, const HowToRun& how = {});

@@ -224,7 +224,7 @@ Evaluation Trainer::evaluate() {
     if (comm.ranks() > 1) comm.sum(sums);
   });
   result.complete = sums[3] + 0.5 > static_cast<double>(validation_->batches());
-  const double items = std::max(sums[1], 1.0);
+  const double items = sums[1] > 0 ? sums[1] : std::numeric_limits<double>::quiet_NaN();  // nothing was seen: nothing is known
   result.loss = sums[0] / items;
   result.accuracy = sums[2] / items;
   const double bytes = validation_->bytes();
@@ -238,9 +238,12 @@ Evaluation Trainer::evaluate() {
   if (result.complete) state_.evaluated_step = state_.progress.step, state_.evaluated_loss = result.loss;
   if (result.complete)
     for (auto& technique : session_.techniques()) technique->after_evaluation(state_.progress, result.loss);
-  for (auto* observer : observers_) observer->on_evaluation(state_.progress, result.loss, result.bits_per_byte, result.accuracy);
+  for (auto* observer : observers_) {
+    if (sums[1] > 0) observer->on_evaluation(state_.progress, result.loss, result.bits_per_byte, result.accuracy);
+    else observer->on_note("the deadline came before any validation data was evaluated: `huajin eval` of the run does that");
+  }
   result_.evaluation = result;
-  result_.evaluated = true;
+  result_.evaluated = sums[1] > 0;
   return result;
 }
 
