@@ -11,6 +11,7 @@
 #include "huajin/optim/large_batch/clip/clip.h"
 #include "huajin/optim/large_batch/lamb/lamb.h"
 #include "huajin/optim/large_batch/lars/lars.h"
+#include "huajin/optim/learning_rate/adabelief/adabelief.h"
 #include "huajin/optim/learning_rate/adafactor/adafactor.h"
 #include "huajin/optim/learning_rate/adagrad/adagrad.h"
 #include "huajin/optim/learning_rate/adam/adam.h"
@@ -32,6 +33,7 @@
 #include "huajin/optim/learning_rate/radam/radam.h"
 #include "huajin/optim/learning_rate/rex/rex.h"
 #include "huajin/optim/learning_rate/rmsprop/rmsprop.h"
+#include "huajin/optim/learning_rate/schedule_free/schedule_free.h"
 #include "huajin/optim/learning_rate/sgd/sgd.h"
 #include "huajin/optim/learning_rate/sophia/sophia.h"
 #include "huajin/optim/learning_rate/step/step.h"
@@ -60,6 +62,8 @@ void add_optim(Registry& r) {
   r.add<Radam, RadamConfig>("radam", rate, "Adam that takes in its second moment as that becomes reliable", PartOfRun::kOptimizer);
   r.add<Adan, AdanConfig>("adan", rate, "means of the gradient, of its change and of their square", PartOfRun::kOptimizer);
   r.add<Adam, AdamConfig>("adam", rate, "mean gradient over the root of the mean square; AMSGrad", PartOfRun::kOptimizer);
+  r.add<Adabelief, AdabeliefConfig>("adabelief", rate, "Adam that divides by the gradient's distance from its mean", PartOfRun::kOptimizer);
+  r.add<ScheduleFree, ScheduleFreeConfig>("schedule_free", rate, "AdamW at a point near the average of its path: no end needs to be known", PartOfRun::kOptimizer);
   r.add<Adafactor, AdafactorConfig>("adafactor", rate, "second moments kept as row and column means", PartOfRun::kOptimizer);
   r.add<Adagrad, AdagradConfig>("adagrad", rate, "gradient over the root of the sum of squares", PartOfRun::kOptimizer);
   r.add<Rmsprop, RmspropConfig>("rmsprop", rate, "gradient over the root of its mean square", PartOfRun::kOptimizer);

@@ -8,6 +8,8 @@ namespace huajin {
 const std::vector<Row>& conformance_table() {
   static const std::vector<Row> table{
       {"adamw", {{"learning_rate", 0.02}}, nullptr, Data::kBoth, "a run has one optimizer"},
+      {"adabelief", {{"learning_rate", 0.02}}, nullptr, Data::kBoth, "a run has one optimizer"},
+      {"schedule_free", {{"learning_rate", 0.05}}, nullptr, Data::kBoth, "a run has one optimizer"},
       {"nadamw", {{"learning_rate", 0.02}}, nullptr, Data::kBoth, "a run has one optimizer"},
       {"radam", {{"learning_rate", 0.02}}, nullptr, Data::kBoth, "a run has one optimizer"},
       {"adan", {{"learning_rate", 0.02}}, nullptr, Data::kBoth, "a run has one optimizer"},

@@ -145,6 +145,34 @@ def nadamw(w, g, learning_rate, beta1, beta2, epsilon, weight_decay):
     return run(w, g, step)
 
 
+def adabelief(w, g, learning_rate, beta1, beta2, epsilon, weight_decay):
+    """Zhuang et al. 2020, algorithm 2; decay as in AdamW."""
+
+    def step(t, k, d, x, s):
+        m = average(s, "m", d, beta1)
+        s["s"] = beta2 * s.get("s", 0.0) + (1 - beta2) * (d - m) ** 2 + epsilon
+        eta = learning_rate * FACTORS[t - 1]
+        return x - eta * decay_of(k, weight_decay) * x - eta * (m / (1 - beta1**t)) / (np.sqrt(s["s"] / (1 - beta2**t)) + epsilon)
+
+    return run(w, g, step)
+
+
+def schedule_free(w, g, learning_rate, beta1, beta2, epsilon, weight_decay):
+    """Defazio et al. 2024, algorithm 1, with x kept; the trace is y, where gradients are taken."""
+
+    def step(t, k, d, y, s):
+        z, x = s.get("z", y), s.get("x", y)
+        v = average(s, "v", d**2, beta2)
+        gamma = learning_rate * FACTORS[t - 1] * math.sqrt(1 - beta2**t)
+        s["squares"] = s.get("squares", 0.0) + gamma**2
+        c = gamma**2 / s["squares"]
+        s["z"] = z - gamma * d / (np.sqrt(v) + epsilon) - gamma * decay_of(k, weight_decay) * y
+        s["x"] = (1 - c) * x + c * s["z"]
+        return (1 - beta1) * s["z"] + beta1 * s["x"]
+
+    return run(w, g, step)
+
+
 def radam(w, g, learning_rate, beta1, beta2, epsilon, weight_decay):
     """Liu et al. 2020, algorithm 2; decay as in AdamW."""
 
@@ -298,6 +326,10 @@ def main():
         (adagrad, dict(learning_rate=0.1, epsilon=1e-3, initial_sum=0.1, weight_decay=0.0)),
         (nadamw, dict(learning_rate=0.1, beta1=0.9, beta2=0.95, epsilon=1e-8, weight_decay=0.1)),
         (nadamw, dict(learning_rate=0.03, beta1=0.5, beta2=0.999, epsilon=1e-3, weight_decay=0.0)),
+        (adabelief, dict(learning_rate=0.1, beta1=0.9, beta2=0.95, epsilon=1e-8, weight_decay=0.1)),
+        (adabelief, dict(learning_rate=0.03, beta1=0.5, beta2=0.999, epsilon=1e-3, weight_decay=0.0)),
+        (schedule_free, dict(learning_rate=0.1, beta1=0.9, beta2=0.95, epsilon=1e-8, weight_decay=0.1)),
+        (schedule_free, dict(learning_rate=0.03, beta1=0.5, beta2=0.999, epsilon=1e-3, weight_decay=0.0)),
         (radam, dict(learning_rate=0.01, beta1=0.9, beta2=0.999, epsilon=1e-8, weight_decay=0.1)),
         (radam, dict(learning_rate=0.01, beta1=0.5, beta2=0.9, epsilon=1e-3, weight_decay=0.0)),
         (radam, dict(learning_rate=0.01, beta1=0.5, beta2=0.6, epsilon=1e-3, weight_decay=0.0)),
