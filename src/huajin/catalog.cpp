@@ -36,7 +36,12 @@
 #include "huajin/optim/learning_rate/sophia/sophia.h"
 #include "huajin/optim/learning_rate/step/step.h"
 #include "huajin/optim/learning_rate/wsd/wsd.h"
+#include "huajin/optim/objective/asam/asam.h"
+#include "huajin/optim/objective/esam/esam.h"
+#include "huajin/optim/objective/gradient_norm_penalty/gradient_norm_penalty.h"
+#include "huajin/optim/objective/gsam/gsam.h"
 #include "huajin/optim/objective/label_smoothing/label_smoothing.h"
+#include "huajin/optim/objective/looksam/looksam.h"
 #include "huajin/optim/objective/sam/sam.h"
 
 namespace huajin {
@@ -51,6 +56,22 @@ void add_data(Registry& r) {
 
 void add_model(Registry& r) {
   r.add<Stacking, StackingConfig>("stacking", "model/curriculum", "a shallow model whose layers are doubled while it trains");
+}
+
+// Each takes the gradient somewhere else: one inside another would climb from where the other climbed to.
+void add_sharpness_aware(Registry& r) {
+  const char* box = "optim/objective";
+  const std::vector<std::string> names{"sam", "asam", "gsam", "esam", "looksam", "gradient_norm_penalty"};
+  const auto alone = [&](TechniqueEntry& entry) {
+    for (auto& name : names)
+      if (name != entry.name) entry.conflicts.push_back(name);
+  };
+  alone(r.add<Sam, SamConfig>("sam", box, "gradient at the worst point nearby"));
+  alone(r.add<Asam, AsamConfig>("asam", box, "SAM with a neighbourhood that scales with each weight"));
+  alone(r.add<Gsam, GsamConfig>("gsam", box, "SAM that also narrows the gap between the loss and the worst nearby"));
+  alone(r.add<Esam, EsamConfig>("esam", box, "SAM with a share of the weights and of the rows"));
+  alone(r.add<Looksam, LooksamConfig>("looksam", box, "SAM every few steps, its direction reused between"));
+  alone(r.add<GradientNormPenalty, GradientNormPenaltyConfig>("gradient_norm_penalty", box, "penalty on the norm of the gradient"));
 }
 
 void add_optim(Registry& r) {
@@ -84,7 +105,7 @@ void add_optim(Registry& r) {
   r.add<LayerDecay, LayerDecayConfig>("layer_decay", rate, "smaller rates for blocks further from the head");
   r.add<Clip, ClipConfig>("clip", "optim/large_batch", "bound on the gradient's global norm or elements");
   r.add<LabelSmoothing, LabelSmoothingConfig>("label_smoothing", "optim/objective", "part of the target spread over all classes");
-  r.add<Sam, SamConfig>("sam", "optim/objective", "gradient at the worst point nearby");
+  add_sharpness_aware(r);
   r.add<Ema, EmaConfig>("ema", "optim/averaging", "moving average of the weights for evaluation");
   r.add<Swa, SwaConfig>("swa", "optim/averaging", "equal average of the weights over the last part of the run");
   r.add<Lawa, LawaConfig>("lawa", "optim/averaging", "mean of the last snapshots of the weights");

@@ -211,13 +211,22 @@ TEST_P(Conformance, ComposesWithEachOtherOrRefuses) {
 
 INSTANTIATE_TEST_SUITE_P(Each, Conformance, testing::ValuesIn(catalog_names()), [](const auto& each) { return each.param; });
 
+// No conflict with those that are there already.
+bool fits(const std::string& name, const TinyOptions& options) {
+  const auto refuses = [](const std::string& a, const std::string& b) {
+    const auto& conflicts = catalog().find(a)->conflicts;
+    return std::find(conflicts.begin(), conflicts.end(), b) != conflicts.end();
+  };
+  return std::none_of(options.techniques.begin(), options.techniques.end(), [&](auto& there) { return refuses(name, there.first) || refuses(there.first, name); });
+}
+
 TEST(ConformanceAll, EverythingTogetherTrainsAndResumes) {
   for (const bool text : {true, false}) {
     TinyOptions options = without(text);
     options.optimizer = {"muon", row_of("muon").on};
     options.schedule = {"wsd", row_of("wsd").on};
     for (auto& row : conformance_table())
-      if (catalog().find(row.name)->part == PartOfRun::kTechnique && row.data != (text ? Data::kVectors : Data::kText))
+      if (catalog().find(row.name)->part == PartOfRun::kTechnique && row.data != (text ? Data::kVectors : Data::kText) && fits(row.name, options))
         options.techniques.push_back({row.name, row.on});
     // The catalog's rule: importance_sampling chooses rows before mixup pairs them.
     std::stable_sort(options.techniques.begin(), options.techniques.end(),

@@ -37,6 +37,11 @@ const std::vector<Row>& conformance_table() {
       {"clip", {{"norm", 0.1}}, {{"norm", 1e30}}},
       {"label_smoothing", {{"mass", 0.1}}, {{"mass", 0}}},
       {"sam", {{"rho", 0.05}}, {{"rho", 0}}},
+      {"asam", {{"rho", 0.3}}, {{"rho", 0}}},
+      {"gsam", {{"rho", 0.05}, {"final_rho", 0.02}, {"alpha", 0.2}}, {{"rho", 0}, {"final_rho", 0}}},
+      {"esam", {{"rho", 0.05}}, {{"rho", 0}}},
+      {"looksam", {{"rho", 0.05}, {"every", 3}}, {{"rho", 0}}},
+      {"gradient_norm_penalty", {{"radius", 0.05}}, {{"balance", 0}}},
       {"ema", {{"decay", 0.8}}, {{"decay", 0.8}}},  // it never changes training, so on is off
       {"swa", {{"start", 0.2}, {"statistics", 2}}, {{"start", 0.2}, {"statistics", 2}}},  // nor do these
       {"lawa", {{"every", 2}, {"snapshots", 3}, {"statistics", 2}}, {{"every", 2}, {"snapshots", 3}, {"statistics", 2}}},
