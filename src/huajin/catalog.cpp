@@ -38,8 +38,19 @@
 #include "huajin/optim/learning_rate/sophia/sophia.h"
 #include "huajin/optim/learning_rate/step/step.h"
 #include "huajin/optim/learning_rate/wsd/wsd.h"
+#include "huajin/optim/objective/asam/asam.h"
+#include "huajin/optim/objective/distillation/distillation.h"
+#include "huajin/optim/objective/esam/esam.h"
+#include "huajin/optim/objective/gradient_norm_penalty/gradient_norm_penalty.h"
+#include "huajin/optim/objective/gsam/gsam.h"
 #include "huajin/optim/objective/label_smoothing/label_smoothing.h"
+#include "huajin/optim/objective/looksam/looksam.h"
+#include "huajin/optim/objective/multi_token/multi_token.h"
 #include "huajin/optim/objective/sam/sam.h"
+#include "huajin/optim/objective/soft_cap/soft_cap.h"
+#include "huajin/optim/objective/z_loss/z_loss.h"
+#include "huajin/system/optimization/spike/spike.h"
+#include "huajin/system/optimization/stochastic_rounding/stochastic_rounding.h"
 
 namespace huajin {
 namespace {
@@ -53,6 +64,22 @@ void add_data(Registry& r) {
 
 void add_model(Registry& r) {
   r.add<Stacking, StackingConfig>("stacking", "model/curriculum", "a shallow model whose layers are doubled while it trains");
+}
+
+// Each takes the gradient somewhere else: one inside another would climb from where the other climbed to.
+void add_sharpness_aware(Registry& r) {
+  const char* box = "optim/objective";
+  const std::vector<std::string> names{"sam", "asam", "gsam", "esam", "looksam", "gradient_norm_penalty"};
+  const auto alone = [&](TechniqueEntry& entry) {
+    for (auto& name : names)
+      if (name != entry.name) entry.conflicts.push_back(name);
+  };
+  alone(r.add<Sam, SamConfig>("sam", box, "gradient at the worst point nearby"));
+  alone(r.add<Asam, AsamConfig>("asam", box, "SAM with a neighbourhood that scales with each weight"));
+  alone(r.add<Gsam, GsamConfig>("gsam", box, "SAM that also narrows the gap between the loss and the worst nearby"));
+  alone(r.add<Esam, EsamConfig>("esam", box, "SAM with a share of the weights and of the rows"));
+  alone(r.add<Looksam, LooksamConfig>("looksam", box, "SAM every few steps, its direction reused between"));
+  alone(r.add<GradientNormPenalty, GradientNormPenaltyConfig>("gradient_norm_penalty", box, "penalty on the norm of the gradient"));
 }
 
 void add_optim(Registry& r) {
@@ -88,12 +115,22 @@ void add_optim(Registry& r) {
   r.add<LayerDecay, LayerDecayConfig>("layer_decay", rate, "smaller rates for blocks further from the head");
   r.add<Clip, ClipConfig>("clip", "optim/large_batch", "bound on the gradient's global norm or elements");
   r.add<LabelSmoothing, LabelSmoothingConfig>("label_smoothing", "optim/objective", "part of the target spread over all classes");
-  r.add<Sam, SamConfig>("sam", "optim/objective", "gradient at the worst point nearby");
+  r.add<ZLoss, ZLossConfig>("z_loss", "optim/objective", "keeps the softmax's denominator near one");
+  // Growth builds the model anew, without the cap and without further heads.
+  r.add<SoftCap, SoftCapConfig>("soft_cap", "optim/objective", "logits bounded by a tangent").conflicts = {"stacking"};
+  r.add<MultiToken, MultiTokenConfig>("multi_token", "optim/objective", "further heads that predict the tokens after the next").conflicts = {"stacking"};
+  r.add<Distillation, DistillationConfig>("distillation", "optim/objective", "learns from another model's probabilities, or from its own average");
+  add_sharpness_aware(r);
   r.add<Ema, EmaConfig>("ema", "optim/averaging", "moving average of the weights for evaluation");
   r.add<Swa, SwaConfig>("swa", "optim/averaging", "equal average of the weights over the last part of the run");
   r.add<Lawa, LawaConfig>("lawa", "optim/averaging", "mean of the last snapshots of the weights");
   r.add<Twa, TwaConfig>("twa", "optim/averaging", "snapshots, and at the end only the coefficients of their sum are trained");
   r.add<Lookahead, LookaheadConfig>("lookahead", "optim/averaging", "slow weights that follow the fast ones every k updates");
+}
+
+void add_system(Registry& r) {
+  r.add<Spike, SpikeConfig>("spike", "system/optimization", "skips steps whose loss is far above the latest, or goes back");
+  r.add<StochasticRounding, StochasticRoundingConfig>("stochastic_rounding", "system/optimization", "bfloat16 weights that are right on average");
 }
 
 }  // namespace
@@ -104,6 +141,7 @@ const Registry& catalog() {
     add_data(r);
     add_model(r);
     add_optim(r);
+    add_system(r);
     return r;
   }();
   return registry;

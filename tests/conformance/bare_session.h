@@ -51,6 +51,7 @@ class BareSession : public Session {
   void declare_slot(std::string_view owner, SlotKind kind) override { kinds_[std::string(owner)] = kind; }
   void add_transform(Transform) override {}
   void add_teacher(std::string_view, std::string_view) override {}
+  void add_teacher_folder(std::string_view, const std::string&, std::string_view) override {}
   void set_optimizer(std::unique_ptr<Optimizer> o) override { optimizer = std::move(o); }
   void set_schedule(std::unique_ptr<Schedule> s) override { schedule = std::move(s); }
   void set_reducer(std::unique_ptr<Reducer>) override {}

@@ -38,7 +38,16 @@ const std::vector<Row>& conformance_table() {
       {"layer_decay", {{"decay", 0.7}}, {{"decay", 1}}},
       {"clip", {{"norm", 0.1}}, {{"norm", 1e30}}},
       {"label_smoothing", {{"mass", 0.1}}, {{"mass", 0}}},
+      {"z_loss", {{"coefficient", 0.01}}, {{"coefficient", 0}}},
+      {"distillation", {{"weight", 0.3}, {"decay", 0.8}}, {{"weight", 0}}},
+      {"spike", {{"deviations", 3}, {"window", 6}, {"most", 1}}, {{"deviations", 0}}},
+      {"stochastic_rounding", {{"vectors", true}}, nullptr, Data::kBoth, "rounding is all it does; a recipe without it has none"},
       {"sam", {{"rho", 0.05}}, {{"rho", 0}}},
+      {"asam", {{"rho", 0.3}}, {{"rho", 0}}},
+      {"gsam", {{"rho", 0.05}, {"final_rho", 0.02}, {"alpha", 0.2}}, {{"rho", 0}, {"final_rho", 0}}},
+      {"esam", {{"rho", 0.05}}, {{"rho", 0}}},
+      {"looksam", {{"rho", 0.05}, {"every", 3}}, {{"rho", 0}}},
+      {"gradient_norm_penalty", {{"radius", 0.05}}, {{"balance", 0}}},
       {"ema", {{"decay", 0.8}}, {{"decay", 0.8}}},  // it never changes training, so on is off
       {"swa", {{"start", 0.2}, {"statistics", 2}}, {{"start", 0.2}, {"statistics", 2}}},  // nor do these
       {"lawa", {{"every", 2}, {"snapshots", 3}, {"statistics", 2}}, {{"every", 2}, {"snapshots", 3}, {"statistics", 2}}},
@@ -47,6 +56,8 @@ const std::vector<Row>& conformance_table() {
       {"mixup", {{"alpha", 0.4}}, {{"alpha", 0}}, Data::kVectors},
       {"importance_sampling", {{"presample", 3}, {"threshold", 1}}, {{"presample", 1}}},
       {"stacking", {{"doublings", 1}, {"until", 0.5}}, {{"doublings", 0}}, Data::kText},
+      {"soft_cap", {{"cap", 5}}, {{"cap", 0}}},
+      {"multi_token", {{"tokens", 3}}, {{"tokens", 1}}, Data::kText},
   };
   return table;
 }

@@ -75,7 +75,7 @@ Loss base_loss(const Outputs& out, const Examples& in) {
   return {{Term{"data", items, Per::kWeight, 1}}};
 }
 
-BlockExecution::BlockExecution(RunSession& session) : session_(session), scaler_(session.options().compute == at::kHalf) { rebuilt(); }
+BlockExecution::BlockExecution(RunSession& session) : session_(session), scaler_(session.options().compute == at::kHalf, session.options().loss_scale) { rebuilt(); }
 BlockExecution::~BlockExecution() = default;
 
 void BlockExecution::rebuilt() {
@@ -198,7 +198,6 @@ Outputs BlockExecution::outputs_of(Flight& flight) {
     throw UserError("loss: the model has no weight " + std::string(name));
   };
   out.logits = out.head(flight.hidden);
-  if (!session_.teachers().empty()) out.teachers = run_teachers(flight.examples);
   return out;
 }
 
@@ -206,6 +205,8 @@ std::map<std::string, std::shared_ptr<Logits>> BlockExecution::run_teachers(cons
   at::NoGradGuard off;
   std::map<std::string, std::shared_ptr<Logits>> teachers;
   auto& table = session_.table();
+  session_.open_teachers();
+  for (auto& [name, teacher] : session_.folder_teachers()) teachers[name] = dense_logits(teacher(examples.inputs));
   for (auto& [name, owner] : session_.teachers()) {
     std::vector<Tensor> values(table.entries.size());
     for (size_t id = 0; id < values.size(); ++id) {
@@ -407,7 +408,8 @@ bool BlockExecution::gradients(Step& step, Pass pass) {
     begin(flight, std::move(loaded[m]), step.progress, noise, true);
     run_forward(flight, true);
     {
-      const Outputs out = outputs_of(flight);
+      Outputs out = outputs_of(flight);
+      out.teachers = run_teachers(flight.examples);
       const Tensor total = objective(flight, out, totals, sums);
       run_backward(flight, total, totals, sums, m + 1 == loaded.size());
     }

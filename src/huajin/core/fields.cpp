@@ -18,6 +18,7 @@ void RunSettings::fields(Fields& f) {
   f.text("precision", precision, {"auto", "fp32", "fp64", "bf16", "fp16"},
          "of multiplications; master weights stay in float32 (fp64: all in float64); auto: what this machine does fastest");
   f.text("on_non_finite", on_non_finite, {"skip", "stop", "roll_back"}, "what to do when a loss or gradient is not finite");
+  f.number("loss_scale", loss_scale, {.least = 0}, "precision = fp16: factor on the loss, a power of two that never changes; 0: found while training");
   f.integer("most_skips", most_skips, {.least = 1}, "so many skipped steps in a row end the run");
 }
 void DataSettings::fields(Fields& f) {

@@ -44,7 +44,7 @@ class DenseLogits : public Logits {
  public:
   explicit DenseLogits(Tensor logits) : raw_(std::move(logits)) {}
 
-  Tensor log_partition() const override { return at::logsumexp(wide(), -1); }
+  Tensor log_partition(double temperature) const override { return at::logsumexp(temperature == 1 ? wide() : wide() / temperature, -1); }
   Tensor at(const Tensor& classes) const override { return at::gather(wide(), -1, classes.unsqueeze(-1)).squeeze(-1); }
   Tensor mean() const override { return wide().mean(-1); }
   Tensor dot(const Logits& teacher, double temperature) const override {

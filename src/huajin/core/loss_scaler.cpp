@@ -7,7 +7,7 @@
 namespace huajin {
 
 void LossScaler::update(bool found_inf) {
-  if (!enabled_) return;
+  if (!enabled_ || constant_) return;
   if (found_inf) {
     scale_ = std::max(scale_ / 2, kLeast);
     good_steps_ = 0;
@@ -18,7 +18,7 @@ void LossScaler::update(bool found_inf) {
 }
 
 void LossScaler::serialize(Archive& archive) {
-  if (!enabled_) return;
+  if (!enabled_ || constant_) return;
   auto good = static_cast<double>(good_steps_);
   archive.number("scale", scale_);
   archive.number("good_steps", good);

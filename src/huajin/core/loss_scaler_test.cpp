@@ -36,6 +36,16 @@ TEST(LossScaler, HalvesOnOverflowAndDoublesAfterTwoThousandGoodSteps) {
   EXPECT_EQ(scaler.scale(), 32768);
 }
 
+TEST(LossScaler, StaysWhenItIsConstant) {
+  LossScaler scaler(true, 1024), off(false, 1024);
+  for (int i = 0; i < 3000; ++i) scaler.update(i % 7 == 0);
+  EXPECT_EQ(scaler.scale(), 1024);
+  EXPECT_EQ(off.scale(), 1);
+  NumberArchive archive;
+  scaler.serialize(archive);
+  EXPECT_TRUE(archive.numbers.empty());  // it comes from the recipe
+}
+
 TEST(LossScaler, StaysWithinItsBounds) {
   LossScaler scaler(true);
   for (int i = 0; i < 100; ++i) scaler.update(true);

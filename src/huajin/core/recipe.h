@@ -23,6 +23,7 @@ struct RunSettings {
   int64_t seed = 1;
   std::string precision = "auto";  // top-level key of the file
   std::string on_non_finite = "skip";  // skip | stop | roll_back
+  double loss_scale = 0;                 // 0: dynamic
   int64_t most_skips = 8;              // so many skipped steps in a row stop the run
   void fields(Fields& f);
 };

@@ -105,6 +105,24 @@ std::unique_ptr<Model> RunSession::fresh_model() { return model_maker ? model_ma
 void RunSession::add_transform(Transform transform) { transforms_.push_back(std::move(transform)); }
 void RunSession::add_teacher(std::string_view name, std::string_view slot) { teachers_.emplace_back(name, slot); }
 
+void RunSession::add_teacher_folder(std::string_view name, const std::string& folder, std::string_view key) {
+  teacher_folders_.push_back({std::string(name), folder, std::string(key)});
+}
+
+void RunSession::open_teachers() {
+  for (auto& [name, folder, key] : teacher_folders_) {
+    if (opened_.count(name)) continue;
+    if (!teacher_opener) throw UserError(key + "=\"" + folder + "\": this program gave no way to open another model; set RunSession::teacher_opener");
+    Teacher teacher = teacher_opener(folder, key);
+    const Batch probe = loader_->draw(Draw{1, source_->classifies() ? 0 : std::min<int64_t>(std::max<int64_t>(table_.model->context, 1), 8)}, Progress{});
+    const Tensor inputs = loader_->load(probe, 0).inputs.to(options_.device);
+    const int64_t theirs = teacher(inputs).size(-1), ours = execution_->logits(inputs, nullptr, 0).size(-1);
+    if (theirs != ours)
+      throw UserError(key + "=\"" + folder + "\": it predicts " + std::to_string(theirs) + " classes, this run's model " + std::to_string(ours) + "; both must have the same vocabulary or labels");
+    opened_[name] = std::move(teacher);
+  }
+}
+
 void RunSession::set_optimizer(std::unique_ptr<Optimizer> optimizer) {
   if (optimizer_) throw UserError("recipe: two optimizers; keep one in [optimizer] name");
   optimizer_ = std::move(optimizer);

@@ -17,11 +17,14 @@ struct SessionOptions {
   uint64_t seed = 1;
   at::Device device = at::kCPU;
   at::ScalarType master = at::kFloat;   // kDouble with precision = fp64
+  double loss_scale = 0;                // float16: constant; 0: dynamic
   at::ScalarType compute = at::kFloat;  // kFloat, kBFloat16, kHalf, kDouble
   int64_t micro_rows = 0;               // 0: all rows of a rank's share at once
   bool recompute = false;
   int64_t loader_workers = 1;
 };
+
+using Teacher = std::function<Tensor(const Tensor& inputs)>;  // logits, without a graph
 
 struct Slot {
   std::string owner;
@@ -44,6 +47,7 @@ class RunSession : public Session {
   void declare_slot(std::string_view owner, SlotKind) override;
   void add_transform(Transform) override;
   void add_teacher(std::string_view name, std::string_view slot) override;
+  void add_teacher_folder(std::string_view name, const std::string& folder, std::string_view key) override;
   void set_optimizer(std::unique_ptr<Optimizer>) override;
   void set_schedule(std::unique_ptr<Schedule>) override;
   void set_reducer(std::unique_ptr<Reducer>) override;
@@ -70,6 +74,9 @@ class RunSession : public Session {
   const std::vector<Transform>& transforms() const { return transforms_; }
   const std::vector<std::pair<std::string, std::string>>& teachers() const { return teachers_; }
   const std::vector<std::unique_ptr<Technique>>& techniques() const { return techniques_; }
+  // Those of folders, once. UserError, DamagedError; what they predict must be as many classes as here.
+  void open_teachers();
+  const std::map<std::string, Teacher>& folder_teachers() const { return opened_; }
   Optimizer& optimizer() { return *optimizer_; }
   const Schedule& schedule() const { return *schedule_; }
   Reducer* reducer() { return reducer_.get(); }
@@ -86,6 +93,7 @@ class RunSession : public Session {
   void take_norm(const Parameter& p);  // of a gradient that is complete, while it is still in the processor's cache
   std::function<void(std::string_view)> on_roll_back;  // set by the trainer
   std::function<std::unique_ptr<Model>()> model_maker;  // for techniques that grow the model; set before build()
+  std::function<Teacher(const std::string& folder, const std::string& key)> teacher_opener;   // for techniques that learn from another model; set before step 1
 
  private:
   void make_parameters();
@@ -99,6 +107,11 @@ class RunSession : public Session {
   std::vector<Slot> slots_;
   std::vector<Transform> transforms_;
   std::vector<std::pair<std::string, std::string>> teachers_;
+  struct TeacherFolder {
+    std::string name, folder, key;
+  };
+  std::vector<TeacherFolder> teacher_folders_;
+  std::map<std::string, Teacher> opened_;
   std::unique_ptr<Optimizer> optimizer_;
   std::unique_ptr<Schedule> schedule_;
   std::unique_ptr<Reducer> reducer_;

@@ -84,7 +84,7 @@ struct Examples {  // one micro-batch on one rank, loaded
 class Logits {
  public:
   virtual ~Logits() = default;
-  virtual Tensor log_partition() const = 0;
+  virtual Tensor log_partition(double temperature = 1) const = 0;               // log sum_v exp(logit_v / t)
   virtual Tensor at(const Tensor& classes) const = 0;
   virtual Tensor mean() const = 0;
   virtual Tensor dot(const Logits& teacher, double temperature) const = 0;  // sum_v softmax(teacher / t)_v logit_v / t
@@ -129,6 +129,7 @@ struct Step {
   std::map<std::string, double> terms;    // logged loss terms by name, first pass
   int passes = 0;
   bool skipped = false;
+  std::string skip_reason = {};  // set by a technique whose gradients() returns false; empty: something was not finite
 };
 
 // ---- what a technique asks of the layout; a layout offers a set, and a recipe that needs more is refused before step 1 ---
@@ -214,7 +215,9 @@ class Session {
   virtual std::unique_ptr<Model> fresh_model() = 0;  // the run's model built anew, before any surgery; null: this run cannot
   virtual void declare_slot(std::string_view owner, SlotKind) = 0;
   virtual void add_transform(Transform) = 0;
-  virtual void add_teacher(std::string_view name, std::string_view slot) = 0;
+  virtual void add_teacher(std::string_view name, std::string_view slot) = 0;  // this model with the values of a slot
+  // A model of its own that never learns and is saved nowhere; opened before step 1, errors begin with `key`. Outputs::teachers has it in training passes.
+  virtual void add_teacher_folder(std::string_view name, const std::string& folder, std::string_view key) = 0;
   virtual void set_optimizer(std::unique_ptr<Optimizer>) = 0;  // a second one is an error; so for the others
   virtual void set_schedule(std::unique_ptr<Schedule>) = 0;
   virtual void set_reducer(std::unique_ptr<Reducer>) = 0;

@@ -2,8 +2,6 @@
 
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
-#include <ATen/ops/isfinite.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -12,6 +10,7 @@
 
 #include "huajin/core/block_execution.h"
 #include "huajin/core/errors.h"
+#include "huajin/core/finite_report.h"
 
 namespace huajin {
 namespace {
@@ -106,7 +105,7 @@ void Trainer::step() {
     state_.skips_in_a_row = 0;
   } else {
     step.skipped = true;
-    not_finite(step);
+    step.skip_reason.empty() ? not_finite(step) : skip(step);
   }
   for (auto& p : session_.table().parameters) p.grad = Tensor();  // the next backward pass reuses the memory
   Progress& progress = state_.progress;
@@ -155,19 +154,27 @@ void Trainer::announce_next() {
 }
 
 void Trainer::not_finite(Step& step) {
-  std::string tensor = "the loss";
-  for (auto& p : session_.table().parameters)
-    if (p.grad.defined() && !at::isfinite(p.grad).all().item().toBool()) {
-      tensor = "the gradient of " + p.name;
-      break;
-    }
-  const std::string what = "step " + std::to_string(state_.progress.step) + ", rank " + std::to_string(session_.communicator().rank()) + ": " + tensor +
-                           " is not finite";
+  const std::string what = at_step() + finite_report(session_.table().parameters);
   for (auto* observer : observers_) observer->on_note(what + (options_.on_non_finite == "skip" ? "; the step is skipped" : ""));
   if (options_.on_non_finite == "stop") throw Error(kExitNotFinite, what + "; lower optimizer.learning_rate or set run.on_non_finite=\"skip\"");
+  count_skip(what);
+  if (options_.on_non_finite == "roll_back") session_.roll_back(what);
+}
+
+// A technique gave the step up, and may have rolled back.
+void Trainer::skip(const Step& step) {
+  const std::string what = at_step() + step.skip_reason;
+  for (auto* observer : observers_) observer->on_note(what + "; the step is skipped");
+  count_skip(what);
+}
+
+std::string Trainer::at_step() const {
+  return "step " + std::to_string(state_.progress.step) + ", rank " + std::to_string(session_.communicator().rank()) + ": ";
+}
+
+void Trainer::count_skip(const std::string& what) {
   if (++state_.skips_in_a_row >= options_.most_skips)
     throw Error(kExitNotFinite, what + ", for the " + std::to_string(state_.skips_in_a_row) + "th step in a row; lower optimizer.learning_rate or raise run.most_skips");
-  if (options_.on_non_finite == "roll_back") session_.roll_back(what);
 }
 
 // Rank 0's clock and anybody's signal, in one message a step: whoever reads fraction must agree, or ranks part company in a collective.
@@ -291,6 +298,7 @@ void Trainer::require_time() const {
 }
 
 Result Trainer::fit() {
+  session_.open_teachers();
   bool measured = state_.save_seconds > 0;
   const bool timed = options_.limits.seconds < Limits::kNone;
   agree();

@@ -94,6 +94,9 @@ class Trainer {
   void announce_next();
   void measure_evaluation();
   void not_finite(Step& step);
+  void skip(const Step& step);
+  std::string at_step() const;
+  void count_skip(const std::string& what);
   void read(const Step& step, double seconds);
   void save(bool last);
   void agree();

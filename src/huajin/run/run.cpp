@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "huajin/core/checkpoint.h"
 #include "huajin/core/errors.h"
@@ -13,6 +14,7 @@
 #include "huajin/core/rng.h"
 #include "huajin/io/tokenizer.h"
 #include "huajin/run/model.h"
+#include "huajin/run/teacher.h"
 #include "huajin/system/data/data_parallel/replicas.h"
 
 namespace huajin {
@@ -103,6 +105,12 @@ Run::Run(Recipe recipe, RunInputs inputs, RunPlace place) : recipe_(std::move(re
   session.compute = choose_compute(precision, session.device);
   session.master = session.compute == at::kDouble ? at::kDouble : at::kFloat;
   recipe_.run.precision = session.compute == at::kDouble ? "fp64" : session.compute == at::kBFloat16 ? "bf16" : session.compute == at::kHalf ? "fp16" : "fp32";
+  session.loss_scale = recipe_.run.loss_scale;
+  int exponent = 0;
+  if (session.loss_scale > 0 && std::frexp(session.loss_scale, &exponent) != 0.5)
+    throw UserError(fmt::format("loss_scale={}: must be a power of two, so that scaling rounds nothing, such as {}; or 0: found while training", session.loss_scale, std::ldexp(1.0, exponent)));
+  if (session.loss_scale > 0 && session.compute != at::kHalf)
+    throw UserError(fmt::format("loss_scale={}: only precision=\"fp16\" scales the loss, this run has {}; leave loss_scale out", session.loss_scale, recipe_.run.precision));
   session.micro_rows = recipe_.execution.micro_rows;
   session.recompute = recipe_.execution.recompute;
   session.loader_workers = recipe_.data.workers;
@@ -111,6 +119,7 @@ Run::Run(Recipe recipe, RunInputs inputs, RunPlace place) : recipe_(std::move(re
   check_weights_fit(*model, session, recipe_);
   session_ = std::make_unique<RunSession>(std::move(model), inputs_.train, std::move(techniques), communicator, session);
   session_->model_maker = [this, from = place.init_from] { return make_model(recipe_, inputs_, from); };
+  session_->teacher_opener = [this, place](const std::string& folder, const std::string& key) { return open_teacher(folder, key, recipe_, inputs_, place); };
   session_->build();
   session_->schedule().check(options.limits.steps);
   for (auto& technique : session_->techniques())

