@@ -44,6 +44,9 @@ const std::vector<Row>& conformance_table() {
       {"twa", {{"from", 0.2}, {"start", 0.6}, {"snapshots", 3}}, {{"start", 1}}},
       {"mixup", {{"alpha", 0.4}}, {{"alpha", 0}}, Data::kVectors},
       {"importance_sampling", {{"presample", 3}, {"threshold", 1}}, {{"presample", 1}}},
+      {"initializer", {{"law", "kaiming"}, {"shape", "uniform"}}, {{"law", "declared"}}},
+      {"shrink_and_perturb", {{"shrink", 0.6}, {"noise", 0.02}}, {{"shrink", 1}, {"noise", 0}}},
+      {"mup", {{"base_width", 8}}, {{"base_width", 0}}},
       {"stacking", {{"doublings", 1}, {"until", 0.5}}, {{"doublings", 0}}, Data::kText},
   };
   return table;

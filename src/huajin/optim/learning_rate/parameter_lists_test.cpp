@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "conformance/bare_session.h"
+#include "conformance/golden.h"
 #include "conformance/optimizer_checks.h"
 #include "huajin/optim/learning_rate/each_element.h"
 #include "huajin/optim/learning_rate/nadamw/nadamw.h"
