@@ -90,6 +90,17 @@ void build_average(CLI::App& app, CommandLine& line) {
   app.add_option("--cache-dir", line.cache, "folder for what is made from the data and can be made again");
 }
 
+void build_transfer(CLI::App& app, CommandLine& line) {
+  recipe_options(app, line);
+  app.add_option("--run", line.run, "name of the run folder (default: date and time)");
+  app.add_option("--base-width", line.base_width, "width of the model that is tuned (default: the recipe's mup.base_width, or 64)");
+  app.add_option("--share", line.share, "of the budget, for all trials together (default: 0.2)");
+  app.add_option("--rates", line.rates, "learning rates to try, a factor of 2 apart, around the recipe's (default: 7)");
+  app.add_option("--out", line.output, "file for the recipe of the wide model (default: transfer.toml)");
+  app.add_flag("--tune-only", line.tune_only, "write the recipe, train nothing");
+  app.add_flag("--coordinates", line.coordinates, "no tuning: print the coordinate check, sizes of activations by width with and without mup");
+}
+
 std::vector<CommandText> commands() {
   const Build recipe = recipe_options;
   const auto with_name = [](const char* help) -> Build {
@@ -133,6 +144,7 @@ std::vector<CommandText> commands() {
          app.add_option("--out", line.output, "file to write (default: report.html in the folder of the first run)");
        }},
       {"average", "a model soup: the mean of the weights of finished runs, as a folder to start from", build_average},
+      {"transfer", "tune the learning rate on a narrow model, train the wide one with it (muP)", build_transfer},
       {"list", "techniques, optimizers, schedules, models or runs",
        with("WHAT", "techniques | optimizers | schedules | models | runs (default: all but runs)", 0, 1)},
       {"explain", "what a technique, model or recipe table is, and its keys", with("NAME", "such as adamw, llama, sam, batch", 1, 1)},
@@ -187,6 +199,9 @@ void check_values(const CommandLine& line) {
   if (line.batch < 1) refuse("--batch " + std::to_string(line.batch) + ": must be at least 1");
   if (line.length < 1) refuse("--length " + std::to_string(line.length) + ": must be at least 1");
   if (line.steps < 1) refuse("--steps " + std::to_string(line.steps) + ": must be at least 1");
+  if (line.base_width < 0) refuse("--base-width " + std::to_string(line.base_width) + ": must be at least 1");
+  if (!(line.share > 0 && line.share < 1)) refuse("--share " + std::to_string(line.share) + ": must be greater than 0 and less than 1");
+  if (line.rates < 2 || line.rates > 32) refuse("--rates " + std::to_string(line.rates) + ": must be at least 2 and at most 32");
   if (line.seed < -1) refuse("--seed " + std::to_string(line.seed) + ": must be at least 0");
   if (line.command == "compare" && line.subjects.size() < 2) refuse("huajin compare " + line.subjects.front() + ": needs two or more RUNs");
   if (line.command == "average" && line.output.empty()) refuse("--out: must name a folder that is not there yet");
@@ -224,7 +239,7 @@ Parsed parse_command_line(int count, const char* const* arguments) {
     std::string what = one_line(error.what());
     if (const std::string unreadable = "Could not convert: "; what.rfind(unreadable, 0) == 0) {
       what = what.substr(unreadable.size());
-      const bool fraction = what.rfind("--temperature", 0) == 0 || what.rfind("--top-p", 0) == 0;
+      const bool fraction = what.rfind("--temperature", 0) == 0 || what.rfind("--top-p", 0) == 0 || what.rfind("--share", 0) == 0;
       what += fraction ? ": must be a number, such as 0.8" : ": must be a whole number of at most 9223372036854775807, such as 4";
     }
     throw UserError("huajin " + first + ": " + what + "; huajin " + first + " --help lists what it takes");

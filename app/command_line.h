@@ -30,6 +30,10 @@ struct CommandLine {
   int64_t vocabulary = 4096;
   // average
   bool greedy = false;
+  // transfer
+  int64_t base_width = 0, rates = 7;  // base_width 0: the recipe's mup.base_width, or 64
+  double share = 0.2;
+  bool tune_only = false, coordinates = false;
   // doctor
   bool fast = false;
 };

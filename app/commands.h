@@ -14,6 +14,7 @@ int plan_command(const CommandLine& line);
 int check_command(const CommandLine& line);
 int verify_command(const CommandLine& line);
 int average_command(const CommandLine& line);
+int transfer_command(const CommandLine& line);
 int compare_command(const CommandLine& line);
 int report_command(const CommandLine& line);
 int list_command(const CommandLine& line);

@@ -16,7 +16,7 @@ int dispatch(const CommandLine& line) {
       {"train", train_command},     {"resume", resume_command}, {"eval", eval_command},     {"generate", generate_command}, {"bench", bench_command},
       {"plan", plan_command},       {"check", check_command},   {"verify", verify_command}, {"compare", compare_command},   {"list", list_command},
       {"explain", explain_command}, {"data", data_command},     {"doctor", doctor_command}, {"average", average_command},
-      {"report", report_command}};
+      {"report", report_command}, {"transfer", transfer_command}};
   return kCommands.at(line.command)(line);
 }
 

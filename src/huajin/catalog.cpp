@@ -3,6 +3,9 @@
 #include "huajin/data/regularization/mixup/mixup.h"
 #include "huajin/data/sampling/importance_sampling/importance_sampling.h"
 #include "huajin/model/curriculum/stacking/stacking.h"
+#include "huajin/model/initialization/initializer/initializer.h"
+#include "huajin/model/initialization/mup/mup.h"
+#include "huajin/model/initialization/shrink_and_perturb/shrink_and_perturb.h"
 #include "huajin/optim/averaging/ema/ema.h"
 #include "huajin/optim/averaging/lawa/lawa.h"
 #include "huajin/optim/averaging/lookahead/lookahead.h"
@@ -64,6 +67,10 @@ void add_data(Registry& r) {
 
 void add_model(Registry& r) {
   r.add<Stacking, StackingConfig>("stacking", "model/curriculum", "a shallow model whose layers are doubled while it trains");
+  r.add<Initializer, InitializerConfig>("initializer", "model/initialization", "initial weights of hidden layers by a law: Xavier, Kaiming, orthogonal");
+  r.add<ShrinkAndPerturb, ShrinkAndPerturbConfig>("shrink_and_perturb", "model/initialization", "weights of an earlier run are shrunk and get noise before they are trained on");
+  // Its factors are relative to the initial weights that the model declares.
+  r.add<Mup, MupConfig>("mup", "model/initialization", "initial weights and rates by width: the best rate of a narrow model is that of a wide one").conflicts = {"initializer"};
 }
 
 // Each takes the gradient somewhere else: one inside another would climb from where the other climbed to.

@@ -91,17 +91,19 @@ class TinyVectors : public Source {
 };
 
 struct TinyBody : Layer {
-  explicit TinyBody(double d) : drop(d) {}
-  Weight weight{this, "weight", {12, kFeatures}, {.init = normal(0.4)}};
-  Weight bias{this, "bias", {12}, {.init = uniform(0.1), .role = Role::kBias}};
+  TinyBody(double d, int64_t w) : width(w), drop(d) {}
+  const int64_t width;
+  Weight weight{this, "weight", {width, kFeatures}, {.init = normal(0.4)}};
+  Weight bias{this, "bias", {width}, {.init = uniform(0.1), .role = Role::kBias}};
   double drop;
   Tensor forward(Forward& f, const Tensor& x) const override { return f.dropout(at::tanh(at::linear(x, f[weight], f[bias])), drop, *this, 0, false); }
 };
 struct TinyMiddle : Layer {
-  explicit TinyMiddle(double d) : drop(d) {}
-  Weight weight{this, "weight", {12, 12}, {.init = normal(0.3)}};
+  TinyMiddle(double d, int64_t w) : width(w), drop(d) {}
+  const int64_t width;
+  Weight weight{this, "weight", {width, width}, {.init = normal(0.3)}};
   // A running mean, as normalisation layers keep: recorded in training, used in evaluation.
-  Weight mean{this, "running_mean", {12}, {.role = Role::kStatistic, .trainable = false, .momentum = 0.1}};
+  Weight mean{this, "running_mean", {width}, {.role = Role::kStatistic, .trainable = false, .momentum = 0.1}};
   double drop;
   Tensor forward(Forward& f, const Tensor& x) const override {
     if (f.training) f.record(mean, x.detach().mean(0), static_cast<double>(x.size(0)));
@@ -110,7 +112,9 @@ struct TinyMiddle : Layer {
   }
 };
 struct TinyTop : Layer {
-  Weight weight{this, "weight", {kClasses, 12}, {.init = normal(0.1), .role = Role::kHead}};
+  explicit TinyTop(int64_t w) : width(w) {}
+  const int64_t width;
+  Weight weight{this, "weight", {kClasses, width}, {.init = normal(0.1), .role = Role::kHead}};
   Tensor forward(Forward& f, const Tensor& x) const override { return at::linear(x, f[weight]); }
 };
 
@@ -171,14 +175,15 @@ std::shared_ptr<Source> tiny_source(bool text) {
   return std::make_shared<TinyVectors>();
 }
 
-std::unique_ptr<Model> tiny_model(bool text, double drop) {
+std::unique_ptr<Model> tiny_model(bool text, double drop, int64_t width) {
   auto model = std::make_unique<Model>();
   if (text) {
-    *model = llama({.vocabulary = kVocabulary, .context = kLength, .layers = 2, .heads = 2, .width = 16, .dropout = drop, .init = 0.2});
+    *model = llama({.vocabulary = kVocabulary, .context = kLength, .layers = 2, .heads = 2, .width = width > 0 ? width : 16, .dropout = drop, .init = 0.2});
   } else {
-    model->add("body", std::make_unique<TinyBody>(drop));
-    model->add("middle", std::make_unique<TinyMiddle>(drop));
-    model->add("top", std::make_unique<TinyTop>());
+    if (width == 0) width = 12;
+    model->add("body", std::make_unique<TinyBody>(drop, width));
+    model->add("middle", std::make_unique<TinyMiddle>(drop, width));
+    model->add("top", std::make_unique<TinyTop>(width));
   }
   return model;
 }
@@ -207,6 +212,7 @@ TinyRun::TinyRun(const TinyOptions& o) {
                                                          .recompute = o.recompute,
                                                          .loader_workers = 0});
   session_->model_maker = [text = o.text, drop = o.drop] { return tiny_model(text, drop); };
+  session_->model_of_width = [text = o.text, drop = o.drop](int64_t width, int64_t) { return tiny_model(text, drop, width); };
   session_->build();
   if (!o.checkpoints.empty()) {
     KeeperOptions keeping;

@@ -34,7 +34,7 @@ struct TinyOptions {
 
 Choice choice_of(const Named& named);
 std::shared_ptr<Source> tiny_source(bool text);
-std::unique_ptr<Model> tiny_model(bool text, double drop);
+std::unique_ptr<Model> tiny_model(bool text, double drop, int64_t width = 0);  // width 0: 16 (text), 12
 
 class TemporaryCheckpoints {  // a folder of the test, gone with it
  public:

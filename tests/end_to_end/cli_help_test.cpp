@@ -10,7 +10,7 @@ namespace {
 
 TEST(CliHelp, EveryCommandAnswersWithinAThirdOfASecond) {
   for (auto* command :
-       {"", "train", "resume", "eval", "bench", "generate", "plan", "check", "verify", "compare", "average", "list", "explain", "data", "doctor"}) {
+       {"", "train", "resume", "eval", "bench", "generate", "plan", "check", "verify", "compare", "average", "transfer", "list", "explain", "data", "doctor"}) {
     double fastest = 10;
     for (int i = 0; i < 3 && fastest > 0.3; ++i) {  // a busy machine may hold one up
       const Ran ran = *command == 0 ? run_huajin({"--help"}) : run_huajin({command, "--help"});

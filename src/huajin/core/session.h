@@ -94,6 +94,8 @@ class RunSession : public Session {
   std::function<void(std::string_view)> on_roll_back;  // set by the trainer
   std::function<std::unique_ptr<Model>()> model_maker;  // for techniques that grow the model; set before build()
   std::function<Teacher(const std::string& folder, const std::string& key)> teacher_opener;   // for techniques that learn from another model; set before step 1
+  // The run's model at another width; heads: attention heads at that width, 0: as many. For techniques that scale with the width; set before build()
+  std::function<std::unique_ptr<Model>(int64_t width, int64_t heads)> model_of_width;
 
  private:
   void make_parameters();

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "huajin/core/checkpoint.h"
 #include "huajin/core/errors.h"
 #include "huajin/io/file.h"
@@ -31,6 +33,21 @@ std::unique_ptr<Model> make_model(const Recipe& recipe, const RunInputs& inputs,
   auto model = std::make_unique<Model>(entry.build(reader, input));
   reader.finish();
   return model;
+}
+
+void set_model_width(Recipe& recipe, int64_t width, int64_t heads) {
+  Choice& model = recipe.model;
+  complete(model, find_model(model.name).describe);
+  const auto set = [&](const char* key, int64_t value) {
+    if (!model.given.count(key)) throw UserError(fmt::format("model.name=\"{}\": has no size named {}, so that it cannot be built at another width", model.name, key));
+    model.given[key] = std::to_string(value);
+  };
+  set("width", width);
+  if (heads == 0) return;
+  const int64_t old_heads = model.given.count("heads") ? std::stoll(model.given.at("heads")) : 0;
+  set("heads", heads);
+  const int64_t kv_heads = model.given.count("kv_heads") ? std::stoll(model.given.at("kv_heads")) : 0;
+  if (kv_heads > 0 && old_heads > 0) set("kv_heads", std::max<int64_t>(1, kv_heads * heads / old_heads));
 }
 
 void load_model_folder(RunSession& session, const std::string& folder) { load_weights(session, Safetensors(folder)); }

@@ -120,6 +120,12 @@ Run::Run(Recipe recipe, RunInputs inputs, RunPlace place) : recipe_(std::move(re
   session_ = std::make_unique<RunSession>(std::move(model), inputs_.train, std::move(techniques), communicator, session);
   session_->model_maker = [this, from = place.init_from] { return make_model(recipe_, inputs_, from); };
   session_->teacher_opener = [this, place](const std::string& folder, const std::string& key) { return open_teacher(folder, key, recipe_, inputs_, place); };
+  session_->model_of_width = [this, from = place.init_from](int64_t width, int64_t heads) {
+    if (!from.empty()) throw UserError(fmt::format("--init-from {}: its weights were not made for another width; drop mup", from));
+    Recipe other = recipe_;
+    set_model_width(other, width, heads);
+    return make_model(other, inputs_, "");
+  };
   session_->build();
   session_->schedule().check(options.limits.steps);
   for (auto& technique : session_->techniques())
